@@ -21,6 +21,7 @@ use crate::replication::Replication;
 use crate::statements::log_file::LogFile;
 use crate::statements::{Limits, Statements};
 use crate::status::ServerStatus;
+use crate::temporary::Temporary;
 use crate::transport::Transport;
 use crate::user_locks::UserLocks;
 use crate::variables::GlobalVariables;
@@ -51,6 +52,8 @@ pub struct Instance {
     pub accounts: Accounts,
     /// What accounts with limits have taken.
     pub usage: Usage,
+    /// What queries keep, in memory and in temporary files.
+    pub temporary: Arc<Temporary>,
     /// The last deadlock and its text.
     pub deadlock: Mutex<Option<(DeadlockReport, String)>>,
     /// What SET PERSIST keeps.
@@ -101,6 +104,7 @@ impl Instance {
             user_locks: UserLocks::default(),
             accounts,
             usage: Usage::default(),
+            temporary: Arc::default(),
             deadlock: Mutex::new(None),
             persisted: Persisted::new(&datadir),
             datadir,

@@ -22,6 +22,8 @@ pub mod statements;
 
 pub mod status;
 
+pub mod temporary;
+
 pub mod processlist;
 
 pub mod dumps;

@@ -127,6 +127,8 @@ counters! {
     ComXaRecover = "Com_xa_recover",
     ComXaRollback = "Com_xa_rollback",
     ComXaStart = "Com_xa_start",
+    CreatedTmpDiskTables = "Created_tmp_disk_tables",
+    CreatedTmpFiles = "Created_tmp_files",
     CreatedTmpTables = "Created_tmp_tables",
     HandlerCommit = "Handler_commit",
     HandlerDelete = "Handler_delete",
@@ -149,6 +151,7 @@ counters! {
     SelectRange = "Select_range",
     SelectScan = "Select_scan",
     SlowQueries = "Slow_queries",
+    SortMergePasses = "Sort_merge_passes",
     SortRange = "Sort_range",
     SortRows = "Sort_rows",
     SortScan = "Sort_scan",
@@ -515,8 +518,6 @@ fn compression_saved_bytes(engine: &EngineStatus) -> u64 {
 fn constant_facts() -> &'static [(&'static str, &'static str)] {
     &[
         ("Binlog_stmt_cache_disk_use", "0"),
-        ("Created_tmp_disk_tables", "0"),
-        ("Created_tmp_files", "0"),
         ("Flush_commands", "1"),
         ("Innodb_buffer_pool_dump_status", "Dumping of buffer pool not started"),
         ("Innodb_buffer_pool_load_status", "Loading of buffer pool not started"),
@@ -538,7 +539,6 @@ fn constant_facts() -> &'static [(&'static str, &'static str)] {
         ("Open_files", "0"),
         ("Open_tables", "0"),
         ("Opened_tables", "0"),
-        ("Sort_merge_passes", "0"),
         ("Table_locks_immediate", "0"),
         ("Table_locks_waited", "0"),
     ]

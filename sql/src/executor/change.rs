@@ -7,10 +7,11 @@ use storage::schema::{Column, IndexPart};
 use storage::{Row, Table};
 
 use super::memory::row_bytes;
-use super::query::{compare_keys, limits, scan};
+use super::output::compare_keys;
+use super::query::{limits, scan};
 use super::row::decode;
 use super::row_rules::RowTarget;
-use super::sort::sort_by;
+use super::sorter::sort_by;
 use super::stored::Stored;
 use super::{Environment, Level, view_check};
 use crate::catalog::{OrSqlError, storage_error};
@@ -531,7 +532,7 @@ fn for_each_row(
             keys.push(expr.value(context, row)?);
         }
         let stored = &row.sources[0].stored;
-        account.add(row_bytes(&keys) + 256)?;
+        account.add(row_bytes(&keys) + stored.stored_bytes() as u64 + 256)?;
         rows.push((keys, stored.clone()));
         Ok(sorts || (rows.len() as u64) < left)
     })?;

@@ -1,4 +1,11 @@
 //! GROUP BY and aggregates: rows are put into groups, groups come out as rows.
+//!
+//! Groups are found by hash. When there is no memory for more of them, those that are there go on taking rows, and rows of
+//! others are divided among the parts of a file, by the hash of their key: a group's rows are all in memory, or all in one
+//! part. When all rows have come the groups in memory are given, and then those of each part in the same way. A row that is
+//! put aside has its key, and the values of the slots that aggregates and results read.
+//!
+//! Only what one group keeps by itself, such as the values of COUNT(DISTINCT), must fit into memory.
 
 use std::cmp::Ordering;
 
@@ -6,17 +13,23 @@ use format::value::Value;
 use rustc_hash::FxHashMap;
 
 use super::Environment;
-use super::memory::{Account, row_bytes};
-use super::row::JoinRow;
-use super::sort::sort_by;
+use super::memory::{Account, Purpose, row_bytes};
+use super::parts::{self, LEVELS, Parts};
+use super::sorter::{Record, Sorter};
 use crate::error::Result;
 use crate::expression::{Accumulator, Datum, EvalContext, Fields, group_key, order};
 use crate::parser::ast::AggregateFunction;
 use crate::planner::logical::Rollup;
 use crate::planner::{GroupPlan, SelectPlan};
+use crate::temporary::Stream;
+use crate::temporary::values::{Source, write_bytes, write_value, write_values};
 
-/// Groups by hash; in the order in which they were first met.
+/// What a group takes beside its key, its values and its aggregates.
+const GROUP_BYTES: u64 = 96;
+
+/// Groups by hash; those in memory are given in the order in which they were first met.
 pub struct Groups<'a> {
+    environment: &'a Environment<'a>,
     plan: &'a SelectPlan,
     group: &'a GroupPlan,
     account: Account<'a>,
@@ -25,6 +38,10 @@ pub struct Groups<'a> {
     index: FxHashMap<Box<[u8]>, usize>,
     groups: Vec<Group>,
     key: Vec<u8>,
+    /// An aggregate keeps more with its rows.
+    grows: bool,
+    aside: Option<Aside>,
+    level: u32,
 }
 
 struct Group {
@@ -34,11 +51,41 @@ struct Group {
     accumulators: Vec<Accumulator>,
 }
 
+/// Rows of groups for which there is no memory yet.
+struct Aside {
+    parts: Parts,
+    /// The slots that are written.
+    slots: Vec<usize>,
+}
+
+/// A row that was put aside.
+struct AsideRow<'r> {
+    /// slot -> place in the values
+    place: &'r [u16],
+    values: &'r [Value],
+}
+
 /// A group as the row that output, HAVING and ORDER BY are evaluated on.
 struct GroupRow<'g> {
     place: &'g [u16],
     kept: &'g [Value],
     results: &'g [Value],
+}
+
+/// A finished group of WITH ROLLUP.
+struct RollupRow {
+    keys: Vec<Value>,
+    kept: Vec<Value>,
+    results: Vec<Value>,
+}
+
+/// Takes finished groups: the values of their keys, their kept values and results.
+type Take<'t> = dyn FnMut(Vec<Value>, Vec<Value>, Vec<Value>) -> Result<bool> + 't;
+
+impl Fields for AsideRow<'_> {
+    fn field(&self, slot: usize) -> Datum<'_> {
+        self.values.get(self.place[slot] as usize).map_or(Datum::Null, Datum::from)
+    }
 }
 
 impl Fields for GroupRow<'_> {
@@ -51,46 +98,61 @@ impl Fields for GroupRow<'_> {
     }
 }
 
+impl Record for RollupRow {
+    fn bytes(&self) -> u64 {
+        row_bytes(&self.keys) + row_bytes(&self.kept) + row_bytes(&self.results)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        [&self.keys, &self.kept, &self.results].into_iter().for_each(|values| write_values(values, out));
+    }
+
+    fn read(record: &[u8]) -> Result<RollupRow> {
+        let mut source = Source(record);
+        Ok(RollupRow { keys: source.new_values()?, kept: source.new_values()?, results: source.new_values()? })
+    }
+}
+
+/// slot -> place among some slots
+fn places(count: usize, slots: &[usize]) -> Vec<u16> {
+    let mut place = vec![u16::MAX; count];
+    for (at, slot) in slots.iter().enumerate() {
+        place[*slot] = at as u16;
+    }
+    place
+}
+
 impl<'a> Groups<'a> {
     pub fn new(plan: &'a SelectPlan, group: &'a GroupPlan, environment: &'a Environment<'a>) -> Groups<'a> {
-        let mut place = vec![u16::MAX; plan.slots.len()];
-        for (at, slot) in group.kept.iter().enumerate() {
-            place[*slot] = at as u16;
+        Groups {
+            environment,
+            plan,
+            group,
+            account: environment.memory.account_for(Purpose::Table),
+            place: places(plan.slots.len(), &group.kept),
+            index: FxHashMap::default(),
+            groups: Vec::new(),
+            key: Vec::new(),
+            grows: group.aggregates.iter().any(|call| call.grows()),
+            aside: None,
+            level: 0,
         }
-        let account = environment.memory.account();
-        Groups { plan, group, account, place, index: FxHashMap::default(), groups: Vec::new(), key: Vec::new() }
     }
 
     /// Puts a joined row into its group; false: no more rows are needed.
-    pub fn add(&mut self, context: &EvalContext<'_>, row: &JoinRow<'_>) -> Result<bool> {
+    pub fn add(&mut self, context: &EvalContext<'_>, row: &dyn Fields) -> Result<bool> {
         if self.group.rollup.is_some() {
             return self.add_to_all(context, row).map(|()| true);
         }
-        let number = if self.group.keys.is_empty() {
-            if self.groups.is_empty() {
-                self.start(row)?;
-            }
-            0
-        } else {
-            self.key.clear();
-            for expr in &self.group.keys {
-                let value = expr.eval(context, row)?;
-                group_key(&value, expr.ty.collation, &mut self.key);
-            }
-            match self.index.get(&self.key[..]) {
-                Some(number) => *number,
-                None => {
-                    self.start(row)?;
-                    self.account.add(self.key.len() as u64)?;
-                    self.index.insert(self.key.as_slice().into(), self.groups.len() - 1);
-                    self.groups.len() - 1
-                }
-            }
-        };
-        let group = &mut self.groups[number];
-        for (accumulator, call) in group.accumulators.iter_mut().zip(&self.group.aggregates) {
-            accumulator.add(call, context, row)?;
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        for expr in &self.group.keys {
+            let value = expr.eval(context, row)?;
+            group_key(&value, expr.ty.collation, &mut key);
         }
+        let added = self.add_to(context, row, &key, &[]);
+        self.key = key;
+        added?;
         if self.group.first_row_settles {
             let call = &self.group.aggregates[0];
             debug_assert!(matches!(call.function, AggregateFunction::Min | AggregateFunction::Max));
@@ -100,7 +162,7 @@ impl<'a> Groups<'a> {
     }
 
     /// WITH ROLLUP: puts a row into the groups of all lengths of its keys.
-    fn add_to_all(&mut self, context: &EvalContext<'_>, row: &JoinRow<'_>) -> Result<()> {
+    fn add_to_all(&mut self, context: &EvalContext<'_>, row: &dyn Fields) -> Result<()> {
         let mut key = std::mem::take(&mut self.key);
         key.clear();
         let mut values = Vec::with_capacity(self.group.keys.len());
@@ -112,56 +174,95 @@ impl<'a> Groups<'a> {
                 values.push(value.into_value());
             }
             // Keys of several values are of several lengths: no key of fewer is equal.
-            let number = match self.index.get(&key[..]) {
-                Some(number) => *number,
-                None => {
-                    self.start(row)?;
-                    self.account.add(key.len() as u64 + row_bytes(&values))?;
-                    self.index.insert(key.as_slice().into(), self.groups.len() - 1);
-                    let number = self.groups.len() - 1;
-                    self.groups[number].keys.clone_from(&values);
-                    number
-                }
-            };
-            let group = &mut self.groups[number];
-            for (accumulator, call) in group.accumulators.iter_mut().zip(&self.group.aggregates) {
-                accumulator.add(call, context, row)?;
-            }
+            self.add_to(context, row, &key, &values)?;
         }
         self.key = key;
         Ok(())
     }
 
-    /// Sorts the groups of WITH ROLLUP: behind those of one key stands their sum.
-    fn sort(&mut self, rollup: &Rollup, context: &EvalContext<'_>) -> Result<()> {
-        let keys = &self.group.keys;
-        sort_by(
-            &mut self.groups,
-            || context.session.is_interrupted(),
-            |a, b| {
-                for (at, key) in keys.iter().enumerate() {
-                    let compared = match (a.keys.get(at), b.keys.get(at)) {
-                        (Some(a), Some(b)) => {
-                            let compared = order(&Datum::from(a), &Datum::from(b), key.ty.collation);
-                            if rollup.descending[at] { compared.reverse() } else { compared }
-                        }
-                        (a, b) => a.is_none().cmp(&b.is_none()),
-                    };
-                    if compared != Ordering::Equal {
-                        return compared;
-                    }
+    /// Puts a row into the group of a key, or aside.
+    fn add_to(&mut self, context: &EvalContext<'_>, row: &dyn Fields, key: &[u8], keys: &[Value]) -> Result<()> {
+        let is_alone = self.group.keys.is_empty();
+        let known = if is_alone { self.groups.len().checked_sub(1) } else { self.index.get(key).copied() };
+        let number = match known {
+            Some(number) => number,
+            None => {
+                if !self.start(row, key, keys)? {
+                    return self.put_aside(row, key, keys);
                 }
-                Ordering::Equal
-            },
-        )
+                let number = self.groups.len() - 1;
+                if !is_alone {
+                    self.index.insert(key.into(), number);
+                }
+                number
+            }
+        };
+        let accumulators = self.groups[number].accumulators.iter_mut();
+        let mut more = 0;
+        for (accumulator, call) in accumulators.zip(&self.group.aggregates) {
+            let before = accumulator.kept_bytes();
+            accumulator.add(call, context, row)?;
+            more += accumulator.kept_bytes().saturating_sub(before);
+        }
+        if self.grows && more > 0 { self.account.add(more) } else { Ok(()) }
     }
 
-    fn start(&mut self, row: &JoinRow<'_>) -> Result<()> {
+    /// Starts a group; false: there is no memory for it.
+    fn start(&mut self, row: &dyn Fields, key: &[u8], keys: &[Value]) -> Result<bool> {
+        if self.aside.is_some() && self.level < LEVELS {
+            return Ok(false);
+        }
         let kept: Vec<Value> = self.group.kept.iter().map(|slot| row.field(*slot).into_value()).collect();
-        self.account.add(row_bytes(&kept))?;
+        let aggregates = (self.group.aggregates.len() * size_of::<Accumulator>()) as u64;
+        let bytes = row_bytes(&kept) + row_bytes(keys) + key.len() as u64 + aggregates + GROUP_BYTES;
+        if !self.account.fits(bytes) {
+            match self.groups.is_empty() {
+                true => self.account.add_anyway(bytes),
+                false if self.level < LEVELS => return Ok(false),
+                false => self.account.add(bytes)?,
+            }
+        }
         let accumulators: Vec<Accumulator> = self.group.aggregates.iter().map(|call| call.start()).collect();
-        self.account.add((accumulators.len() * size_of::<Accumulator>()) as u64)?;
-        self.groups.push(Group { keys: Vec::new(), kept, accumulators });
+        self.groups.push(Group { keys: keys.to_vec(), kept, accumulators });
+        Ok(true)
+    }
+
+    fn put_aside(&mut self, row: &dyn Fields, key: &[u8], keys: &[Value]) -> Result<()> {
+        let aside = match &mut self.aside {
+            Some(aside) => aside,
+            none => {
+                if self.level == 0 {
+                    self.account.memory().count(|counts| counts.tables += 1);
+                }
+                let parts = Parts::new(&mut self.account, self.level)?;
+                none.insert(Aside { parts, slots: read_slots(self.plan, self.group) })
+            }
+        };
+        aside.parts.put(parts::hash(key), |out| {
+            write_bytes(key, out);
+            write_values(keys, out);
+            for slot in &aside.slots {
+                write_value(&row.field(*slot).into_value(), out);
+            }
+        })
+    }
+
+    /// Takes the rows of a part.
+    fn add_part(&mut self, context: &EvalContext<'_>, part: &Stream) -> Result<()> {
+        let slots = read_slots(self.plan, self.group);
+        let place = places(self.plan.slots.len(), &slots);
+        let (mut reader, mut record) = (part.reader(), Vec::new());
+        let mut values = Vec::with_capacity(slots.len());
+        while reader.next(&mut record)? {
+            self.environment.tick(context)?;
+            let mut source = Source(&record);
+            let (key, keys) = (source.bytes()?, source.new_values()?);
+            values.clear();
+            for _ in &slots {
+                values.push(source.value()?);
+            }
+            self.add_to(context, &AsideRow { place: &place, values: &values }, key, &keys)?;
+        }
         Ok(())
     }
 
@@ -177,26 +278,90 @@ impl<'a> Groups<'a> {
             let kept = vec![Value::Null; self.group.kept.len()];
             self.groups.push(Group { keys: Vec::new(), kept, accumulators });
         }
-        debug_assert!(self.place.len() == self.plan.slots.len());
-        let rollup = self.group.rollup.as_ref();
-        if let Some(rollup) = rollup {
-            self.sort(rollup, context)?;
-        }
-        for group in &mut self.groups {
-            let mut results = Vec::with_capacity(group.accumulators.len());
-            for (accumulator, call) in group.accumulators.iter_mut().zip(&self.group.aggregates) {
-                results.push(accumulator.finish(call, context)?);
+        let place = self.place.clone();
+        let mut emit = |kept: &[Value], results: &[Value]| emit(&GroupRow { place: &place, kept, results });
+        let Some(rollup) = &self.group.rollup else {
+            return self.each(context, &mut |_, kept, results| emit(&kept, &results)).map(|_| ());
+        };
+        let keys = &self.group.keys;
+        let compare = |a: &RollupRow, b: &RollupRow| {
+            for (at, key) in keys.iter().enumerate() {
+                let compared = match (a.keys.get(at), b.keys.get(at)) {
+                    (Some(a), Some(b)) => {
+                        let compared = order(&Datum::from(a), &Datum::from(b), key.ty.collation);
+                        if rollup.descending[at] { compared.reverse() } else { compared }
+                    }
+                    // Behind the groups of one key stands their sum.
+                    (a, b) => a.is_none().cmp(&b.is_none()),
+                };
+                if compared != Ordering::Equal {
+                    return compared;
+                }
             }
-            if let Some(rollup) = rollup {
-                let has = group.keys.len();
-                rollup.keys[has..].iter().flatten().for_each(|at| results[*at] = Value::Null);
-                results[rollup.level] = Value::Int(has as i64);
-            }
-            let row = GroupRow { place: &self.place, kept: &group.kept, results: &results };
-            if !emit(&row)? {
+            Ordering::Equal
+        };
+        let mut sorter = Sorter::new(self.environment.memory.account_for(Purpose::Sort));
+        self.each(context, &mut |keys, kept, mut results| {
+            summed_over(rollup, keys.len(), &mut results);
+            sorter.push(RollupRow { keys, kept, results }, u64::MAX, &compare, context.session).map(|()| true)
+        })?;
+        let (mut sorted, _account, _) = sorter.finish(u64::MAX, &compare, context.session)?;
+        while let Some(row) = sorted.next(&compare, context.session)? {
+            if !emit(&row.kept, &row.results)? {
                 break;
             }
         }
         Ok(())
     }
+
+    /// Finishes the groups in memory, and then those of the parts; false: no more were wanted.
+    fn each(mut self, context: &EvalContext<'_>, take: &mut Take<'_>) -> Result<bool> {
+        self.index = FxHashMap::default();
+        for group in std::mem::take(&mut self.groups) {
+            self.environment.tick(context)?;
+            let Group { keys, kept, mut accumulators } = group;
+            let mut results = Vec::with_capacity(accumulators.len());
+            for (accumulator, call) in accumulators.iter_mut().zip(&self.group.aggregates) {
+                results.push(accumulator.finish(call, context)?);
+            }
+            if !take(keys, kept, results)? {
+                return Ok(false);
+            }
+        }
+        let Some(aside) = self.aside.take() else { return Ok(true) };
+        self.account.clear();
+        for part in aside.parts.finish()? {
+            let mut groups = Groups::new(self.plan, self.group, self.environment);
+            groups.level = self.level + 1;
+            groups.add_part(context, &part)?;
+            if !groups.each(context, take)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What a group of fewer keys has in place of those that it lacks.
+fn summed_over(rollup: &Rollup, has: usize, results: &mut [Value]) {
+    rollup.keys[has..].iter().flatten().for_each(|at| results[*at] = Value::Null);
+    results[rollup.level] = Value::Int(has as i64);
+}
+
+/// The slots that a row must have to be put into a group later.
+fn read_slots(plan: &SelectPlan, group: &GroupPlan) -> Vec<usize> {
+    let mut is_read = vec![false; plan.slots.len()];
+    group.kept.iter().for_each(|slot| is_read[*slot] = true);
+    for call in &group.aggregates {
+        for expr in call.args.iter().chain(call.order_by.iter().map(|(expr, _)| expr)) {
+            expr.for_each_column(&mut |slot| is_read[slot] = true);
+        }
+    }
+    if !plan.subqueries.is_empty() {
+        // What a subquery in an aggregate reads.
+        for (slot, (source, column)) in plan.slots.iter().enumerate() {
+            is_read[slot] |= plan.sources[*source as usize].needed.contains(*column as usize);
+        }
+    }
+    (0..is_read.len()).filter(|slot| is_read[*slot]).collect()
 }

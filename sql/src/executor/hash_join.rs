@@ -5,13 +5,14 @@
 //! ```text
 //! places   hash of the key -> first and last row with it
 //! next     row -> the next row with the same hash
-//! bytes    per row, per column that the query reads: length (4; FFFFFFFF is NULL), stored bytes
+//! bytes    per row of a stored table, per column that the query reads: length (4; FFFFFFFF is NULL), stored bytes
+//!          per row of other tables: its place among those in memory, or its values
 //! ```
 //!
 //! Rows of equal hash follow each other as they were read, so a join yields its rows in the order of nested loops. Other
-//! keys may have the same hash: the equality is evaluated on what is found. A row whose key is NULL equals nothing. If
-//! the rows need more memory than a statement's joins may have, or one of their values has no key, none are kept, and
-//! the table is read again for each row of those before it.
+//! keys may have the same hash: the equality is evaluated on what is found. A row whose key is NULL equals nothing. If one
+//! of the values has no key, none are kept, and the table is read again for each row of those before it. If there is no
+//! memory for all rows, both sides are divided ([`super::grace`]).
 
 use std::hash::Hasher;
 use std::rc::Rc;
@@ -20,10 +21,14 @@ use format::value::Decimal;
 use rustc_hash::{FxHashMap, FxHasher};
 use storage::{ColumnSet, Row};
 
-use super::memory::{Account, Memory};
+use super::grace::Divided;
+use super::memory::Account;
+use super::parts;
+use super::row::{IN_VALUES, SourceRow};
 use crate::error::Result;
 use crate::expression::{Datum, EvalContext, Expr, Fields, group_key};
 use crate::planner::{HashKey, KeyKind};
+use crate::temporary::values::{Source, write_values};
 
 const NULL: u32 = u32::MAX;
 
@@ -36,6 +41,8 @@ pub enum Kept<'a> {
     /// It has been read once, and is kept when it is read again.
     ReadOnce,
     Rows(Rc<HashRows<'a>>),
+    /// They are divided, and so are rows that look for them.
+    Divided(Rc<Divided<'a>>),
     /// It cannot be kept.
     Refused,
 }
@@ -48,19 +55,23 @@ pub enum Key {
     None,
 }
 
-/// Where the rows are.
-enum Store {
-    /// Copies of stored rows, and where each begins.
-    Stored { bytes: Vec<u8>, starts: Vec<usize>, columns: Vec<usize>, column_count: usize },
-    /// Places among the rows of a derived or virtual table.
-    Derived { places: Vec<u32> },
+/// How a row is copied.
+#[derive(Clone)]
+pub enum Form {
+    /// These columns of a stored row.
+    Stored { columns: Rc<[usize]>, column_count: usize },
+    /// Its place among rows in memory.
+    Place,
+    Values,
 }
 
 /// The rows of one table by the hash of their keys.
 pub struct HashRows<'a> {
+    form: Form,
     places: FxHashMap<u64, (u32, u32)>,
     next: Vec<u32>,
-    store: Store,
+    bytes: Vec<u8>,
+    starts: Vec<usize>,
     account: Account<'a>,
 }
 
@@ -96,7 +107,7 @@ pub fn key<'e>(
     }
     let mut hasher = FxHasher::default();
     hasher.write(scratch);
-    Ok(Key::Hash(hasher.finish()))
+    Ok(Key::Hash(parts::mixed(hasher.finish())))
 }
 
 pub fn build_columns(keys: &[HashKey]) -> impl Iterator<Item = (&Expr, KeyKind)> {
@@ -107,43 +118,84 @@ pub fn probe_columns(keys: &[HashKey]) -> impl Iterator<Item = (&Expr, KeyKind)>
     keys.iter().map(|key| (&key.probe, key.kind))
 }
 
-impl<'a> HashRows<'a> {
-    /// Of a stored table, whose rows are copied.
-    pub fn stored(memory: &'a Memory, needed: &ColumnSet, column_count: usize) -> HashRows<'a> {
-        let columns = needed.iter().collect();
-        HashRows::new(memory, Store::Stored { bytes: Vec::new(), starts: Vec::new(), columns, column_count })
+impl Form {
+    pub fn stored(needed: &ColumnSet, column_count: usize) -> Form {
+        Form::Stored { columns: needed.iter().collect(), column_count }
     }
 
-    /// Of rows that are in memory.
-    pub fn derived(memory: &'a Memory) -> HashRows<'a> {
-        HashRows::new(memory, Store::Derived { places: Vec::new() })
-    }
-
-    fn new(memory: &'a Memory, store: Store) -> HashRows<'a> {
-        HashRows { places: FxHashMap::default(), next: Vec::new(), store, account: memory.account() }
-    }
-
-    /// Adds a row; false: there is no memory for it.
-    pub fn add(&mut self, hash: u64, row: &Row, at: usize) -> bool {
-        let number = self.next.len() as u32;
-        if number == NULL {
-            return false;
+    /// Appends the current row of a source.
+    pub fn write(&self, source: &SourceRow<'_>, out: &mut Vec<u8>) {
+        match self {
+            Form::Stored { columns, .. } => write_stored(columns, &source.stored, out),
+            Form::Place => out.extend((source.at as u64).to_le_bytes()),
+            Form::Values => write_values(source.derived(), out),
         }
-        match &mut self.store {
-            Store::Stored { bytes, starts, columns, .. } => {
-                starts.push(bytes.len());
-                for column in columns.iter() {
-                    match row.get(*column) {
-                        None => bytes.extend(NULL.to_ne_bytes()),
-                        Some(stored) => {
-                            bytes.extend((stored.len() as u32).to_ne_bytes());
-                            bytes.extend_from_slice(stored);
-                        }
-                    }
-                }
+    }
+
+    /// Makes a copy the current row of its source again.
+    pub fn read(&self, bytes: &[u8], source: &mut SourceRow<'_>) -> Result<()> {
+        match self {
+            Form::Stored { columns, column_count } => read_stored(columns, *column_count, bytes, &mut source.stored),
+            Form::Place => {
+                source.at = Source(bytes).u64()? as usize;
+                Ok(())
             }
-            Store::Derived { places } => places.push(at as u32),
+            Form::Values => {
+                source.at = IN_VALUES;
+                Source(bytes).values(&mut source.values)
+            }
         }
+    }
+}
+
+fn write_stored(columns: &[usize], row: &Row, out: &mut Vec<u8>) {
+    for column in columns {
+        match row.get(*column) {
+            None => out.extend(NULL.to_le_bytes()),
+            Some(stored) => {
+                out.extend((stored.len() as u32).to_le_bytes());
+                out.extend_from_slice(stored);
+            }
+        }
+    }
+}
+
+fn read_stored(columns: &[usize], column_count: usize, bytes: &[u8], row: &mut Row) -> Result<()> {
+    let mut source = Source(bytes);
+    row.clear(column_count);
+    for column in columns {
+        let mut length = Source(source.0);
+        if length.u32()? == NULL {
+            source = length;
+            row.set(*column, None);
+        } else {
+            row.set(*column, Some(source.bytes()?));
+        }
+    }
+    Ok(())
+}
+
+impl<'a> HashRows<'a> {
+    pub fn new(form: Form, account: Account<'a>) -> HashRows<'a> {
+        let (bytes, starts) = (Vec::new(), vec![0]);
+        HashRows { form, places: FxHashMap::default(), next: Vec::new(), bytes, starts, account }
+    }
+
+    /// Adds the current row of a source; false: there is no memory for more.
+    pub fn add(&mut self, hash: u64, source: &SourceRow<'_>) -> bool {
+        self.form.write(source, &mut self.bytes);
+        self.link(hash)
+    }
+
+    /// Adds a row that was copied.
+    pub fn add_copy(&mut self, hash: u64, copy: &[u8]) -> bool {
+        self.bytes.extend_from_slice(copy);
+        self.link(hash)
+    }
+
+    fn link(&mut self, hash: u64) -> bool {
+        let number = self.next.len() as u32;
+        self.starts.push(self.bytes.len());
         self.next.push(NULL);
         match self.places.get_mut(&hash) {
             Some((_, last)) => {
@@ -154,17 +206,31 @@ impl<'a> HashRows<'a> {
                 self.places.insert(hash, (number, number));
             }
         }
-        self.account.set(self.bytes()).is_ok()
+        self.account.can_be(self.memory_bytes()) && number < NULL - 1
     }
 
-    /// The memory that is allocated.
-    fn bytes(&self) -> u64 {
-        let rows = match &self.store {
-            Store::Stored { bytes, starts, .. } => bytes.capacity() + starts.capacity() * size_of::<usize>(),
-            Store::Derived { places } => places.capacity() * size_of::<u32>(),
-        };
+    /// The memory that the rows take, and their places.
+    fn memory_bytes(&self) -> u64 {
         let entry = size_of::<(u64, (u32, u32))>() + 1;
-        (rows + self.next.capacity() * size_of::<u32>() + self.places.capacity() * entry) as u64
+        let rows = self.starts.len() * size_of::<usize>() + self.next.len() * size_of::<u32>();
+        (self.bytes.len() + rows + self.places.len() * entry * 8 / 7) as u64
+    }
+
+    /// All rows with their hashes; those of equal hash in their order.
+    pub fn for_each(&self, visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
+        for (hash, (first, _)) in &self.places {
+            let mut next = Some(*first);
+            while let Some(row) = next {
+                visit(*hash, self.copy(row))?;
+                next = self.after(row);
+            }
+        }
+        Ok(())
+    }
+
+    fn copy(&self, row: u32) -> &[u8] {
+        let row = row as usize;
+        &self.bytes[self.starts[row]..self.starts[row + 1]]
     }
 
     /// The first row with a hash.
@@ -177,60 +243,8 @@ impl<'a> HashRows<'a> {
         Some(self.next[row as usize]).filter(|next| *next != NULL)
     }
 
-    /// Brings a row to where expressions find it: `stored`, or the place among the rows in memory.
-    pub fn take(&self, row: u32, stored: &mut Row, at: &mut usize) {
-        match &self.store {
-            Store::Stored { bytes, starts, columns, column_count } => {
-                let mut rest = &bytes[starts[row as usize]..];
-                stored.clear(*column_count);
-                for column in columns {
-                    let Some((length, behind)) = rest.split_first_chunk::<4>() else { break };
-                    let length = u32::from_ne_bytes(*length);
-                    if length == NULL {
-                        stored.set(*column, None);
-                        rest = behind;
-                    } else {
-                        let (value, behind) = behind.split_at(length as usize);
-                        stored.set(*column, Some(value));
-                        rest = behind;
-                    }
-                }
-            }
-            Store::Derived { places } => *at = places[row as usize] as usize,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_come_back_in_their_order_and_only_as_many_are_kept_as_there_is_memory_for() {
-        let memory = Memory::of(200_000);
-        let needed: ColumnSet = [0, 2].into_iter().collect();
-        let mut rows = HashRows::stored(&memory, &needed, 3);
-        let (mut row, mut kept) = (Row::new(), 0_u32);
-        loop {
-            row.clear(3);
-            row.set(0, Some(&kept.to_be_bytes()));
-            row.set(2, if kept % 3 == 0 { None } else { Some(b"text") });
-            if !rows.add(u64::from(kept % 5), &row, 0) {
-                break;
-            }
-            kept += 1;
-        }
-        assert!((1000..20_000).contains(&kept), "{kept} rows are kept");
-        let (mut found, mut expected) = (rows.first(2), 2_u32);
-        while let Some(number) = found.filter(|number| *number < kept) {
-            rows.take(number, &mut row, &mut 0);
-            assert_eq!(row.get(0), Some(&expected.to_be_bytes()[..]));
-            assert_eq!(row.get(2), if expected % 3 == 0 { None } else { Some(&b"text"[..]) });
-            assert!(!row.has(1), "a column that is not read is not kept");
-            (found, expected) = (rows.after(number), expected + 5);
-        }
-        assert!(expected + 5 > kept && rows.first(9).is_none());
-        drop(rows);
-        memory.account().add(200_000).expect("dropped rows free their memory");
+    /// Brings a row to where expressions find it.
+    pub fn take(&self, row: u32, source: &mut SourceRow<'_>) -> Result<()> {
+        self.form.read(self.copy(row), source)
     }
 }

@@ -16,7 +16,6 @@ use super::change::{
     Changes, Destination, TableRow, Updater, assign_mode, auto_value, change_error, push_default, target,
 };
 use super::insert_fields::{ConflictRow, GivenRow, NewRow};
-use super::memory::row_bytes;
 use super::row_rules::RowTarget;
 use super::stored::Stored;
 use super::{Environment, Level, query, view_check};
@@ -27,9 +26,6 @@ use crate::expression::{AssignMode, Datum, EvalContext, assign};
 use crate::planner::change::{InsertPlan, InsertRows};
 use crate::planner::defaults::DefaultValue;
 use crate::types::{SqlMode, TypeInfo};
-
-/// How often INSERT ... SELECT looks whether the statement was killed.
-const INTERRUPT_EVERY: usize = 256;
 
 /// The series of AUTO_INCREMENT values: `auto_increment_offset` and `auto_increment_increment`.
 #[derive(Debug, Clone, Copy)]
@@ -109,19 +105,13 @@ fn insert_rows(
         }
         InsertRows::Query(query) => {
             // A query that reads the table it fills must not meet its own rows.
-            let mut rows: Vec<Vec<Value>> = Vec::new();
-            let mut account = environment.memory.account();
-            query::run(environment, query, context, &mut |row| {
-                account.add(row_bytes(row))?;
-                rows.push(row.to_vec());
-                Ok(true)
-            })?;
+            let rows = query::made(environment, query, context)?;
+            let mut to_come = rows.len();
             let types: Vec<TypeInfo> = query.columns().iter().map(|column| column.ty).collect();
-            for (number, row) in rows.iter().enumerate() {
-                if number % INTERRUPT_EVERY == 0 && context.session.is_interrupted() {
-                    return Err(Error::interrupted());
-                }
-                inserter.to_come = (rows.len() - number) as u64;
+            rows.for_each(&mut |row| {
+                environment.tick(context)?;
+                inserter.to_come = to_come;
+                to_come -= 1;
                 inserter.source.clear();
                 inserter.source.extend_from_slice(&row[plan.columns.len()..]);
                 inserter.begin_row();
@@ -134,7 +124,8 @@ fn insert_rows(
                     }
                 }
                 inserter.finish_row()?;
-            }
+                Ok(true)
+            })?;
         }
         InsertRows::File => return Err(Error::internal("a file is loaded")),
     }

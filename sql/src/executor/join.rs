@@ -4,15 +4,16 @@
 //! conditions let through. A table that would be scanned again and again is kept by [`super::hash_join`] instead.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 
 use storage::{Row, ScanRange};
 
-use super::hash_join::{self, HashRows, Kept, Key};
-use super::row::JoinRow;
-use super::{Environment, Rows, json_table, virtual_rows};
+use super::grace::Building;
+use super::hash_join::{self, Kept, Key};
+use super::row::{IN_VALUES, JoinRow};
+use super::rows::{RowList, Rows};
+use super::{Environment, json_table, virtual_rows};
 use crate::catalog::OrSqlError;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expression::{EvalContext, Expr, Fields};
 use crate::planner::keys::KeyRanges;
 use crate::planner::{Access, Derived, SelectPlan, SourceKind, Step, TableStep};
@@ -30,9 +31,6 @@ pub struct Runner<'a> {
     pub kept: RefCell<Vec<Kept<'a>>>,
 }
 
-/// How many rows in memory are looked at before a step looks whether the statement was killed.
-const INTERRUPT_EVERY: usize = 1024;
-
 /// A step that is read, and which of its conditions count: all, or those on its table alone.
 #[derive(Clone, Copy)]
 struct Read<'p> {
@@ -41,44 +39,83 @@ struct Read<'p> {
 }
 
 /// The consumer of a row; false: it needs no more.
-type Next<'n> = dyn FnMut(&mut JoinRow<'_>) -> Result<bool> + 'n;
+pub type Next<'n> = dyn FnMut(&mut JoinRow<'_>) -> Result<bool> + 'n;
 
 impl<'a> Runner<'a> {
+    /// Runs all steps.
+    pub fn run(&self, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<()> {
+        if self.steps(&self.plan.steps, row, next)? && !self.kept.borrow().is_empty() {
+            self.run_divided(row, next)?;
+        }
+        Ok(())
+    }
+
     /// Runs some steps for the current row; false: the consumer has enough.
     pub fn steps(&self, steps: &[Step], row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
         let Some((step, rest)) = steps.split_first() else { return next(row) };
+        if self.puts_aside(step, row)? {
+            return Ok(true);
+        }
         match step {
             Step::Table(step) if rest.is_empty() => self.table(step, row, next),
             Step::Table(step) => self.table(step, row, &mut |row| self.steps(rest, row, next)),
             Step::Semi { steps: inner, anti } => {
-                let mut found = false;
-                self.steps(inner, row, &mut |_| {
-                    found = true;
-                    Ok(false)
-                })?;
-                if found == *anti { Ok(true) } else { self.steps(rest, row, next) }
+                if self.finds(inner, row)? == *anti { Ok(true) } else { self.steps(rest, row, next) }
             }
             Step::Left { steps: inner, sources, filters } => {
-                let passes = |row: &JoinRow<'_>| -> Result<bool> {
-                    for filter in filters {
-                        if !filter.is_true(self.context, row)? {
-                            return Ok(false);
-                        }
-                    }
-                    Ok(true)
-                };
-                let mut matched = false;
-                let go_on = self.steps(inner, row, &mut |row| {
-                    matched = true;
-                    if passes(row)? { self.steps(rest, row, next) } else { Ok(true) }
-                })?;
-                if matched {
-                    return Ok(go_on);
-                }
-                sources.iter().for_each(|source| row.sources[*source].is_null = true);
-                if passes(row)? { self.steps(rest, row, next) } else { Ok(true) }
+                let (matched, go_on) = self.matches(inner, filters, rest, row, next)?;
+                if matched { Ok(go_on) } else { self.without_match(sources, filters, rest, row, next) }
             }
         }
+    }
+
+    /// A semi-join: whether the steps find a row.
+    pub fn finds(&self, steps: &[Step], row: &mut JoinRow<'_>) -> Result<bool> {
+        let mut found = false;
+        self.steps(steps, row, &mut |_| {
+            found = true;
+            Ok(false)
+        })?;
+        Ok(found)
+    }
+
+    /// An outer join: runs the rest for each match. Whether there was one, and whether the consumer wants more.
+    pub fn matches(
+        &self,
+        inner: &[Step],
+        filters: &[Expr],
+        rest: &[Step],
+        row: &mut JoinRow<'_>,
+        next: &mut Next<'_>,
+    ) -> Result<(bool, bool)> {
+        let mut matched = false;
+        let go_on = self.steps(inner, row, &mut |row| {
+            matched = true;
+            if self.all_true(filters, row)? { self.steps(rest, row, next) } else { Ok(true) }
+        })?;
+        Ok((matched, go_on))
+    }
+
+    /// An outer join that found nothing.
+    pub fn without_match(
+        &self,
+        sources: &[usize],
+        filters: &[Expr],
+        rest: &[Step],
+        row: &mut JoinRow<'_>,
+        next: &mut Next<'_>,
+    ) -> Result<bool> {
+        sources.iter().for_each(|source| row.sources[*source].is_null = true);
+        if self.all_true(filters, row)? { self.steps(rest, row, next) } else { Ok(true) }
+    }
+
+    fn all_true(&self, conditions: &[Expr], row: &JoinRow<'_>) -> Result<bool> {
+        for condition in conditions {
+            if !condition.is_true(self.context, row)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether the row meets the conditions of a step.
@@ -126,10 +163,8 @@ impl<'a> Runner<'a> {
     fn kept_rows(&self, read: Read<'_>, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
         let step = read.step;
         let rows = self.rows_of(step.source, row)?;
-        for at in 0..rows.len() {
-            if at % INTERRUPT_EVERY == INTERRUPT_EVERY - 1 && self.context.session.is_interrupted() {
-                return Err(Error::interrupted());
-            }
+        for at in 0..rows.in_memory().len() {
+            self.environment.tick(self.context)?;
             let source = &mut row.sources[step.source];
             source.at = at;
             source.is_null = false;
@@ -137,13 +172,25 @@ impl<'a> Runner<'a> {
                 return Ok(false);
             }
         }
-        Ok(true)
+        let Some(mut rest) = rows.rest() else { return Ok(true) };
+        loop {
+            self.environment.tick(self.context)?;
+            let source = &mut row.sources[step.source];
+            if !rest.next(&mut source.values)? {
+                return Ok(true);
+            }
+            source.at = IN_VALUES;
+            source.is_null = false;
+            if self.passes(read, row, false)? && !next(row)? {
+                return Ok(false);
+            }
+        }
     }
 
     /// The rows of a derived or virtual table, which are made when they are first wanted.
-    fn rows_of(&self, source: usize, row: &mut JoinRow<'_>) -> Result<Rows> {
+    pub fn rows_of(&self, source: usize, row: &mut JoinRow<'_>) -> Result<Rows> {
         if let SourceKind::JsonTable(table) = &self.plan.sources[source].kind {
-            let rows: Rows = Rc::new(json_table::rows(table, self.context, row)?);
+            let rows = json_table::rows(table, &self.environment.memory, self.context, row)?;
             row.sources[source].rows = Some(rows.clone());
             return Ok(rows);
         }
@@ -158,7 +205,7 @@ impl<'a> Runner<'a> {
             SourceKind::JsonTable(_) => unreachable!("its rows are made above"),
             SourceKind::Derived(derived) => (self.derived)(derived, lateral, self.context, row)?,
             SourceKind::Virtual(table) => {
-                Rc::new(virtual_rows::of(self.environment, self.plan, source, table, self.context))
+                RowList::of(virtual_rows::of(self.environment, self.plan, source, table, self.context))
             }
         };
         row.sources[source].rows = Some(rows.clone());
@@ -167,22 +214,22 @@ impl<'a> Runner<'a> {
 
     /// Reads the rows of a table that are kept by hash; None: none are kept.
     fn by_hash(&self, step: &TableStep, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<Option<bool>> {
-        let Some(rows) = self.kept(step, row)? else { return Ok(None) };
+        let kept = self.kept(step, row)?;
+        if matches!(kept, Kept::Unread | Kept::Refused) {
+            return Ok(None);
+        }
         let mut scratch = Vec::new();
         let hash = match hash_join::key(hash_join::probe_columns(&step.hash), self.context, row, &mut scratch)? {
             Key::Hash(hash) => hash,
             Key::Null => return Ok(Some(true)),
             Key::None => return Ok(None),
         };
+        let Kept::Rows(rows) = kept else { return Ok(None) };
         let mut found = rows.first(hash);
-        let mut looked_at = 0;
         while let Some(number) = found {
-            looked_at += 1;
-            if looked_at % INTERRUPT_EVERY == 0 && self.context.session.is_interrupted() {
-                return Err(Error::interrupted());
-            }
+            self.environment.tick(self.context)?;
             let source = &mut row.sources[step.source];
-            rows.take(number, &mut source.stored, &mut source.at);
+            rows.take(number, source)?;
             source.is_null = false;
             let mut passes = true;
             for filter in step.filters.iter().filter(|filter| !filter.is_local) {
@@ -199,8 +246,8 @@ impl<'a> Runner<'a> {
         Ok(Some(true))
     }
 
-    /// The rows of a step that are kept: from the second time on that they are asked for.
-    fn kept(&self, step: &TableStep, row: &mut JoinRow<'_>) -> Result<Option<Rc<HashRows<'a>>>> {
+    /// What is known of the rows of a step: they are kept from the second time on that they are asked for.
+    fn kept(&self, step: &TableStep, row: &mut JoinRow<'_>) -> Result<Kept<'a>> {
         let known = {
             let mut kept = self.kept.borrow_mut();
             if kept.is_empty() {
@@ -212,52 +259,37 @@ impl<'a> Runner<'a> {
             }
             known
         };
-        match known {
-            Kept::Unread | Kept::Refused => Ok(None),
-            Kept::Rows(rows) => Ok(Some(rows)),
-            Kept::ReadOnce => {
-                let rows = self.keep(step, row)?.map(Rc::new);
-                let kept = rows.clone().map_or(Kept::Refused, Kept::Rows);
-                self.kept.borrow_mut()[step.source] = kept;
-                Ok(rows)
-            }
+        if !matches!(known, Kept::ReadOnce) {
+            return Ok(known);
         }
+        let kept = self.keep(step, row)?;
+        self.kept.borrow_mut()[step.source] = kept.clone();
+        Ok(kept)
     }
 
-    /// Reads a table to keep it; None: it cannot be kept.
-    fn keep(&self, step: &TableStep, row: &mut JoinRow<'_>) -> Result<Option<HashRows<'a>>> {
-        let source = &self.plan.sources[step.source];
-        let memory = &self.environment.join_memory;
-        let mut rows = match &source.kind {
-            SourceKind::Table(table) => HashRows::stored(memory, &source.needed, table.columns.len()),
-            _ => HashRows::derived(memory),
-        };
-        let mut fits = true;
+    /// Reads a table to keep it.
+    fn keep(&self, step: &TableStep, row: &mut JoinRow<'_>) -> Result<Kept<'a>> {
+        let mut building = Building::new(self, step, row)?;
         let mut scratch = Vec::new();
-        let mut seen = 0;
         let mut add = |row: &mut JoinRow<'_>| -> Result<bool> {
-            seen += 1;
-            if seen % INTERRUPT_EVERY == 0 && self.context.session.is_interrupted() {
-                return Err(Error::interrupted());
-            }
+            self.environment.tick(self.context)?;
             match hash_join::key(hash_join::build_columns(&step.hash), self.context, row, &mut scratch)? {
-                Key::Hash(hash) => {
-                    let own = &row.sources[step.source];
-                    fits = rows.add(hash, &own.stored, own.at);
+                Key::Hash(hash) => building.add(hash, &row.sources[step.source]),
+                Key::Null => Ok(true),
+                Key::None => {
+                    building.refuse();
+                    Ok(false)
                 }
-                Key::Null => {}
-                Key::None => fits = false,
             }
-            Ok(fits)
         };
         row.sources[step.source].is_null = false;
         let local = Read { step, local: true };
         match &step.access {
             Access::Rows => self.kept_rows(local, row, &mut add)?,
             Access::Scan { index, .. } => self.cursor(local, *index, &ScanRange::ALL, false, None, row, &mut add)?,
-            Access::Point { .. } | Access::Range { .. } => return Ok(None),
+            Access::Point { .. } | Access::Range { .. } => return Ok(Kept::Refused),
         };
-        Ok(fits.then_some(rows))
+        building.finish()
     }
 
     fn point(
@@ -333,6 +365,7 @@ impl<'a> Runner<'a> {
             if !more {
                 return Ok(true);
             }
+            self.environment.tick(self.context)?;
             // A table further in may have been read meanwhile, this one not.
             row.sources[step.source].is_null = false;
             if self.passes(read, row, answered)? {

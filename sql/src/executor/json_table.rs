@@ -4,19 +4,22 @@
 
 use format::value::{Json, Value};
 
+use super::memory::Memory;
+use super::rows::{RowMaker, Rows};
 use crate::error::{Error, Result};
 use crate::expression::functions::json_as_column;
 use crate::expression::{EvalContext, Fields, json};
 use crate::planner::json_table::{JsonCell, JsonRows, JsonTable, Otherwise};
 
 /// The rows for the current row of the tables before it.
-pub fn rows(table: &JsonTable, context: &EvalContext<'_>, row: &dyn Fields) -> Result<Vec<Vec<Value>>> {
+pub fn rows(table: &JsonTable, memory: &Memory<'_>, context: &EvalContext<'_>, row: &dyn Fields) -> Result<Rows> {
+    let mut out = RowMaker::new(memory);
     let value = table.document.eval(context, row)?;
-    let Some(document) = json::document(value, &table.document.ty, 1, "json_table")? else { return Ok(Vec::new()) };
-    let mut out = Vec::new();
-    let blank = vec![Value::Null; table.width];
-    add(&table.rows, &document, &blank, context, &mut out)?;
-    Ok(out)
+    if let Some(document) = json::document(value, &table.document.ty, 1, "json_table")? {
+        let blank = vec![Value::Null; table.width];
+        add(&table.rows, &document, &blank, context, &mut out)?;
+    }
+    out.finish()
 }
 
 /// Adds the rows of one path in a part of the document. `outer` has the values of the levels around it. False: there is
@@ -26,7 +29,7 @@ fn add(
     part: &Json,
     outer: &[Value],
     context: &EvalContext<'_>,
-    out: &mut Vec<Vec<Value>>,
+    out: &mut RowMaker<'_>,
 ) -> Result<bool> {
     let found = rows.path.find(part);
     for (number, place) in found.iter().enumerate() {
@@ -46,7 +49,7 @@ fn add(
             has_nested |= add(nested, place, &row, context, out)?;
         }
         if !has_nested {
-            out.push(row);
+            out.push(&row)?;
         }
     }
     Ok(!found.is_empty())

@@ -2,8 +2,9 @@
 //!
 //! Rows are *pushed*: each step of a join calls the next one for every row that it
 //! finds, and the last one calls the consumer. A consumer that has enough
-//! (LIMIT) answers false, and everything unwinds. Only what must be is kept in memory:
-//! groups, rows to sort, rows of derived tables; and rows of a join that would be read again and again.
+//! (LIMIT) answers false, and everything unwinds. Only what must be is kept:
+//! groups, rows to sort, rows of derived tables; and rows of a join that would be read again and again. What they take is
+//! told in [`memory`]; what does not fit is in temporary files.
 //!
 //! ```text
 //! scan a -> scan b (key from a's row) -> filter -> group | sort | distinct | limit -> sink
@@ -18,6 +19,7 @@
 
 pub mod apply;
 pub mod change;
+mod grace;
 mod grouping;
 mod hash_join;
 pub mod insert;
@@ -28,12 +30,16 @@ mod json_table;
 pub mod load;
 pub mod memory;
 pub mod outfile;
+mod output;
+mod parts;
 pub mod query;
 mod recursion;
 pub mod row;
 pub mod row_rules;
+pub mod rows;
 mod sets;
 pub mod sort;
+mod sorter;
 pub mod stored;
 pub mod text_reader;
 mod view_check;
@@ -49,10 +55,11 @@ use rustc_hash::FxHashMap;
 use storage::{Row, Trx};
 
 use self::memory::{Account, Memory, row_bytes};
+use self::rows::{RowMaker, Rows};
 use self::sort::StoredSorter;
 use self::stored::Stored;
 use crate::error::{Error, Result};
-use crate::expression::lists::{List, Lists};
+use crate::expression::lists::{ITEMS_MIN, List, Lists};
 use crate::expression::{Comparison, Datum, EvalContext, Fields, Subqueries, group_key};
 use crate::information_schema::Facts;
 use crate::instance::Instance;
@@ -69,10 +76,10 @@ pub struct Environment<'a> {
     pub parameter_count: usize,
     /// What virtual tables are made of.
     pub facts: Facts<'a>,
-    /// Rows kept for sorting, grouping and derived tables.
-    pub memory: Memory,
-    /// Rows kept for joins, which are read again and again where they are too many.
-    pub join_memory: Memory,
+    /// Rows kept for sorting, grouping, joins and derived tables.
+    pub memory: Memory<'a>,
+    /// Rows looked at, see [`Environment::tick`].
+    pub ticks: Cell<u32>,
     /// The rows of derived tables, by their numbers: each is made once.
     pub derived: RefCell<FxHashMap<usize, Rows>>,
     /// Rows that SQL_CALC_FOUND_ROWS counted.
@@ -84,7 +91,22 @@ pub struct Environment<'a> {
     pub log: Option<&'a RefCell<RowLog>>,
 }
 
+/// Rows that are looked at before the statement looks whether it was killed.
+const TICKS: u32 = 64;
+
 impl Environment<'_> {
+    /// Called for each row in every loop: now and then it looks whether the statement was killed. All loops count
+    /// together, so that many short ones within a long one are no different from the long one.
+    #[inline]
+    pub fn tick(&self, context: &EvalContext<'_>) -> Result<()> {
+        let ticks = self.ticks.get().wrapping_add(1);
+        self.ticks.set(ticks);
+        match ticks % TICKS == 0 && context.session.is_interrupted() {
+            true => Err(Error::interrupted()),
+            false => Ok(()),
+        }
+    }
+
     /// Keeps a row for RETURNING.
     pub fn return_row(&self, returning: &Returning, context: &EvalContext<'_>, row: &dyn Fields) -> Result<()> {
         let values = returning.output.iter().map(|expr| expr.value(context, row)).collect::<Result<Vec<_>>>()?;
@@ -155,9 +177,6 @@ pub struct Level<'a> {
 /// How many values of a statement's scalar subqueries are kept.
 const VALUES_MAX: usize = 100_000;
 
-/// Rows in memory.
-pub type Rows = Rc<Vec<Vec<Value>>>;
-
 impl<'a> Level<'a> {
     pub fn new(environment: &'a Environment<'a>, subqueries: &'a [SubqueryPlan]) -> Level<'a> {
         let account = RefCell::new(environment.memory.account());
@@ -212,18 +231,36 @@ impl<'a> Level<'a> {
         Ok(Some(key.into()))
     }
 
+    /// Makes a set of the rows of a subquery. None: they cannot be one, or there is no memory for it.
+    fn list_of(&self, rows: &Rows, hows: &[Comparison]) -> Result<Option<List>> {
+        if rows.len() < ITEMS_MIN as u64 {
+            return Ok(None);
+        }
+        let mut list = Some(List::default());
+        let mut number = 0;
+        rows.for_each(&mut |row| {
+            let values: Vec<_> = hows.iter().copied().zip(row.iter().map(Datum::from)).collect();
+            let fits = self.account.borrow_mut().fits(row_bytes(row));
+            if !fits || list.as_mut().is_some_and(|list| list.add(number, &values).is_none()) {
+                list = None;
+            }
+            number += 1;
+            Ok(list.is_some())
+        })?;
+        Ok(list)
+    }
+
     /// The rows of a subquery that reads nothing of its outer row: run once.
     fn constant(&self, query: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Rows> {
         if let Some(Some(rows)) = self.results.borrow().get(query) {
             return Ok(rows.clone());
         }
-        let mut rows = Vec::new();
+        let mut rows = RowMaker::new(&self.environment.memory);
         self.run(query, context, outer, &mut |row| {
-            self.account.borrow_mut().add(row_bytes(row))?;
-            rows.push(row.to_vec());
-            Ok(true)
+            self.environment.tick(context)?;
+            rows.push(row).map(|()| true)
         })?;
-        let rows = Rc::new(rows);
+        let rows = rows.finish()?;
         let mut results = self.results.borrow_mut();
         if results.len() <= query {
             results.resize(self.subqueries.len(), None);
@@ -260,7 +297,7 @@ impl Subqueries for Level<'_> {
         {
             let bytes = key.1.len() as u64 + row_bytes(std::slice::from_ref(&result));
             // Where there is no memory left, it runs again.
-            if self.account.borrow_mut().add(bytes).is_ok() {
+            if self.account.borrow_mut().fits(bytes) {
                 self.values.borrow_mut().insert(key, result.clone());
             }
         }
@@ -293,7 +330,7 @@ impl Subqueries for Level<'_> {
             return Ok(known.clone());
         }
         let rows = self.constant(query, context, outer)?;
-        let list = List::of_rows(&rows, hows).map(Rc::new);
+        let list = self.list_of(&rows, hows)?.map(Rc::new);
         self.sets.borrow_mut().insert(query, list.clone());
         Ok(list)
     }
@@ -308,11 +345,9 @@ impl Subqueries for Level<'_> {
         if !self.subqueries[query].is_constant {
             return self.run(query, context, outer, visit);
         }
-        for row in self.constant(query, context, outer)?.iter() {
-            if !visit(row)? {
-                break;
-            }
-        }
-        Ok(())
+        self.constant(query, context, outer)?.for_each(&mut |row| {
+            self.environment.tick(context)?;
+            visit(row)
+        })
     }
 }

@@ -1,27 +1,25 @@
 //! SELECT and set operations at work.
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
-use std::cmp::Ordering;
+use std::cell::RefCell;
 use std::ops::Range;
-use std::rc::Rc;
 
 use format::collation::CollationId;
 use format::value::Value;
-use rustc_hash::FxHashSet;
 use storage::Row;
 
 use super::grouping::Groups;
 use super::join::Runner;
-use super::memory::{Account, row_bytes};
+use super::memory::Purpose;
+use super::output::{Output, Wanted};
 use super::recursion::run_recursive;
 use super::row::{JoinRow, put_row_as};
-use super::sets::{Counts, RowSet};
-use super::sort::sort_by;
+use super::rows::{RowMaker, Rows};
+use super::sets::RowSet;
 use super::window::Windows;
-use super::{Environment, Level, Rows};
+use super::{Environment, Level};
 use crate::error::{Error, Result};
-use crate::expression::{AssignMode, Datum, EvalContext, Expr, Fields, NoFields, SessionState, group_key, order};
+use crate::expression::{AssignMode, EvalContext, Expr, Fields, NoFields};
 use crate::parser::ast::SetOperator;
 use crate::planner::{Derived, LimitPlan, QueryPlan, SelectPlan, SourceKind, Step, StoredOutput, UnionPlan};
 
@@ -71,51 +69,26 @@ fn run_union(
     let (offset, count) = limits(plan.limit.as_ref(), context)?;
     let collations: Vec<CollationId> = plan.columns.iter().map(|column| column.ty.collation).collect();
     let is_union = plan.links.iter().all(|link| link.operator == SetOperator::Union);
-    let mut output = Output {
-        account: environment.memory.account(),
-        found_rows: &environment.found_rows,
-        seen: None,
-        collations: &collations,
-        sorter: (!plan.order.is_empty()).then(Sorter::default),
-        order: &plan.order,
-        offset,
-        left: count,
-        found: 0,
-        counts_all: false,
-        visit,
-    };
     if count == 0 {
         return Ok(());
     }
+    let wanted = Wanted { collations: &collations, order: &plan.order, offset, count, counts_all: false };
+    let mut output = Output::new(&environment.memory, wanted, &environment.found_rows, visit);
     if !is_union {
-        let mut rows = RowSet::new(environment.memory.account(), &collations, context.session);
+        let mut rows = RowSet::new(&environment.memory, &plan.links, &collations, context.session);
         for (number, part) in plan.parts.iter().enumerate() {
-            let link = number.checked_sub(1).map(|before| plan.links[before]);
-            let mut counts = Counts::default();
-            run_part(environment, plan, number, part, context, &mut |row| {
-                match link {
-                    Some(link) if link.operator != SetOperator::Union => rows.count(row, &mut counts)?,
-                    _ => rows.add(row)?,
-                }
-                Ok(true)
-            })?;
-            if let Some(link) = link {
-                rows.apply(link, counts)?;
-            }
+            rows.begin_part(number)?;
+            run_part(environment, plan, number, part, context, &mut |row| rows.row(row).map(|()| true))?;
         }
-        for row in rows.into_rows() {
-            if !output.row(&row, context, &row)? {
-                break;
-            }
-        }
+        rows.finish(&mut |row| output.row(row, context, row))?;
         return output.finish(context);
     }
     for (number, part) in plan.parts.iter().enumerate() {
         // Rows are unique up to the last UNION without ALL; what follows it is only appended.
         if plan.distinct_until.is_some_and(|until| number <= until) {
-            output.seen.get_or_insert_with(FxHashSet::default);
+            output.be_distinct();
         } else {
-            output.seen = None;
+            output.be_not_distinct()?;
         }
         let mut go_on = true;
         run_part(environment, plan, number, part, context, &mut |row| {
@@ -163,138 +136,6 @@ fn part_parameters<'p>(
     Cow::Owned(own)
 }
 
-/// The rows that leave a query: distinct, sorted, limited.
-struct Output<'a, 'v> {
-    account: Account<'a>,
-    found_rows: &'a Cell<u64>,
-    seen: Option<FxHashSet<Box<[u8]>>>,
-    collations: &'a [CollationId],
-    sorter: Option<Sorter>,
-    order: &'a [(Expr, bool)],
-    offset: u64,
-    left: u64,
-    found: u64,
-    /// SQL_CALC_FOUND_ROWS: rows behind the limit are counted, too.
-    counts_all: bool,
-    visit: &'v mut dyn FnMut(&[Value]) -> Result<bool>,
-}
-
-/// Rows to sort, with their keys. From time to time, rows that cannot be among the first wanted ones are discarded.
-#[derive(Default)]
-struct Sorter {
-    rows: Vec<(Vec<Value>, Vec<Value>)>,
-    /// This many rows are the first ones so far, in order: a row that does not sort before the last of them is
-    /// discarded.
-    settled: Option<usize>,
-    thrown_away: u64,
-}
-
-impl Sorter {
-    /// Rows beyond the wanted ones that are kept before they are discarded.
-    const SPARE: u64 = 1000;
-
-    fn push(
-        &mut self,
-        keys: Vec<Value>,
-        values: &[Value],
-        by: &[(Expr, bool)],
-        wanted: u64,
-        account: &mut Account<'_>,
-        session: &dyn SessionState,
-    ) -> Result<()> {
-        let last = self.settled.and_then(|count| self.rows.get(count.wrapping_sub(1)));
-        if last.is_some_and(|(last, _)| compare_keys(&keys, last, by) != Ordering::Less) {
-            self.thrown_away += 1;
-            return Ok(());
-        }
-        account.add(row_bytes(values) + row_bytes(&keys))?;
-        self.rows.push((keys, values.to_vec()));
-        if self.rows.len() as u64 > wanted.saturating_mul(2).saturating_add(Self::SPARE) {
-            sort(&mut self.rows, by, session)?;
-            for (keys, values) in self.rows.drain(wanted as usize..) {
-                self.thrown_away += 1;
-                account.give_back(row_bytes(&values) + row_bytes(&keys));
-            }
-            self.settled = Some(wanted as usize);
-        }
-        Ok(())
-    }
-}
-
-impl Output<'_, '_> {
-    /// Takes a row; `fields` is what ORDER BY is evaluated on.
-    fn row(&mut self, values: &[Value], context: &EvalContext<'_>, fields: &dyn Fields) -> Result<bool> {
-        if let Some(seen) = &mut self.seen {
-            let mut key = Vec::new();
-            for (value, collation) in values.iter().zip(self.collations) {
-                group_key(&Datum::from(value), *collation, &mut key);
-            }
-            if !seen.insert(key.into()) {
-                return Ok(true);
-            }
-            self.account.add(row_bytes(values))?;
-        }
-        if let Some(sorter) = &mut self.sorter {
-            let mut keys = Vec::with_capacity(self.order.len());
-            for (expr, _) in self.order {
-                keys.push(expr.value(context, fields)?);
-            }
-            let wanted = self.offset.saturating_add(self.left);
-            sorter.push(keys, values, self.order, wanted, &mut self.account, context.session)?;
-            return Ok(true);
-        }
-        self.give(values)
-    }
-
-    /// Applies the limit, and emits a row.
-    fn give(&mut self, values: &[Value]) -> Result<bool> {
-        self.found += 1;
-        if self.offset > 0 {
-            self.offset -= 1;
-            return Ok(true);
-        }
-        if self.left == 0 {
-            return Ok(self.counts_all);
-        }
-        self.left -= 1;
-        if !(self.visit)(values)? {
-            return Ok(false);
-        }
-        Ok(self.left > 0 || self.counts_all)
-    }
-
-    fn finish(&mut self, context: &EvalContext<'_>) -> Result<()> {
-        if let Some(mut sorter) = self.sorter.take() {
-            sort(&mut sorter.rows, self.order, context.session)?;
-            for (_, values) in &sorter.rows {
-                if !self.give(values)? {
-                    break;
-                }
-            }
-            if self.counts_all {
-                self.found += sorter.thrown_away;
-            }
-        }
-        self.found_rows.set(self.found);
-        Ok(())
-    }
-}
-
-fn sort(rows: &mut [(Vec<Value>, Vec<Value>)], by: &[(Expr, bool)], session: &dyn SessionState) -> Result<()> {
-    sort_by(rows, || session.is_interrupted(), |(a, _), (b, _)| compare_keys(a, b, by))
-}
-
-/// The order of two lists of sort keys.
-pub fn compare_keys(a: &[Value], b: &[Value], by: &[(Expr, bool)]) -> Ordering {
-    for ((a, b), (expr, descending)) in a.iter().zip(b).zip(by) {
-        let compared = order(&Datum::from(a), &Datum::from(b), expr.ty.collation);
-        if compared != Ordering::Equal {
-            return if *descending { compared.reverse() } else { compared };
-        }
-    }
-    Ordering::Equal
-}
-
 fn run_select(
     environment: &Environment<'_>,
     plan: &SelectPlan,
@@ -309,25 +150,19 @@ fn run_select(
         return Ok(());
     }
     let collations: Vec<CollationId> = plan.columns.iter().map(|column| column.ty.collation).collect();
-    let mut output = Output {
-        account: environment.memory.account(),
-        found_rows: &environment.found_rows,
-        seen: plan.distinct.then(FxHashSet::default),
-        collations: &collations,
-        sorter: (!plan.order.is_empty()).then(Sorter::default),
-        order: &plan.order,
-        offset,
-        left,
-        found: 0,
-        counts_all: plan.calc_found_rows,
-        visit,
-    };
+    let counts_all = plan.calc_found_rows;
+    let wanted = Wanted { collations: &collations, order: &plan.order, offset, count: left, counts_all };
+    let mut output = Output::new(&environment.memory, wanted, &environment.found_rows, visit);
+    if plan.distinct {
+        output.be_distinct();
+    }
     let mut values = Vec::with_capacity(plan.output.len());
     let passes = |fields: &dyn Fields| match &plan.having {
         Some(having) => having.is_true(context, fields),
         None => Ok(true),
     };
     let mut emit = |fields: &dyn Fields, output: &mut Output<'_, '_>| -> Result<bool> {
+        environment.tick(context)?;
         values.clear();
         for expr in &plan.output {
             let value = expr.eval(context, fields)?;
@@ -348,7 +183,7 @@ fn run_select(
         None => each(&mut |row| emit(row, &mut output))?,
         Some(windows) => {
             let mut rows = Windows::new(plan, windows, environment);
-            each(&mut |row| rows.add(row).map(|()| true))?;
+            each(&mut |row| rows.add(row, context).map(|()| true))?;
             rows.finish(context, &mut |row| emit(row, &mut output))?;
         }
     }
@@ -378,10 +213,10 @@ pub fn scan(
         lateral => lateral_rows(environment, derived, lateral, context, row),
     };
     let runner = Runner { environment, plan, context, derived: &derived, kept: RefCell::default() };
-    let result = runner.steps(&plan.steps, &mut row, visit);
+    let result = runner.run(&mut row, visit);
     let mut scratch = environment.scratch.borrow_mut();
     row.sources.into_iter().for_each(|source| scratch.give_back_row(source.stored));
-    result.map(|_| ())
+    result
 }
 
 /// The rows of a derived table: made once, and kept for other readers in the statement.
@@ -389,17 +224,19 @@ fn derived_rows(environment: &Environment<'_>, derived: &Derived, context: &Eval
     if let Some(known) = environment.derived.borrow().get(&derived.id) {
         return Ok(known.clone());
     }
-    let mut rows = Vec::new();
-    let mut account = environment.memory.account();
-    run(environment, &derived.plan, context, &mut |row| {
-        account.add(row_bytes(row))?;
-        rows.push(row.to_vec());
-        Ok(true)
-    })?;
-    account.leave_to_statement();
-    let rows: Rows = Rc::new(rows);
+    let rows = made(environment, &derived.plan, context)?;
     environment.derived.borrow_mut().insert(derived.id, rows.clone());
     Ok(rows)
+}
+
+/// All rows of a query.
+pub fn made(environment: &Environment<'_>, plan: &QueryPlan, context: &EvalContext<'_>) -> Result<Rows> {
+    let mut rows = RowMaker::new(&environment.memory);
+    run(environment, plan, context, &mut |row| {
+        environment.tick(context)?;
+        rows.push(row).map(|()| true)
+    })?;
+    rows.finish()
 }
 
 /// The rows of a LATERAL derived table for the current row of the tables before it.
@@ -417,14 +254,7 @@ fn lateral_rows(
         parameters.push(expr.eval(context, row)?.into_value());
     }
     let inner = EvalContext { parameters: &parameters, ..*context };
-    let mut rows = Vec::new();
-    let mut account = environment.memory.account();
-    run(environment, &derived.plan, &inner, &mut |row| {
-        account.add(row_bytes(row))?;
-        rows.push(row.to_vec());
-        Ok(true)
-    })?;
-    Ok(Rc::new(rows))
+    made(environment, &derived.plan, &inner)
 }
 
 /// Runs a query whose rows go out as they are stored.
@@ -461,16 +291,15 @@ pub fn run_stored(
     let SourceKind::Table(table) = &plan.sources[step.source].kind else { unreachable!("a stored table") };
     let mut sorter = std::mem::take(&mut environment.scratch.borrow_mut().sorter);
     sorter.clear();
-    let mut account = environment.memory.account();
+    let mut account = environment.memory.account_for(Purpose::Sort);
     let mut outcome = scan(environment, plan, context, &mut |row| {
         let stored = &row.sources[step.source].stored;
-        sorter.push(table, output, stored, offset.saturating_add(left), context.session)?;
-        account.set(sorter.kept_bytes())?;
-        Ok(true)
+        let wanted = offset.saturating_add(left);
+        sorter.push(table, output, stored, wanted, &mut account, context.session).map(|()| true)
     });
     if outcome.is_ok() {
         let mut row = environment.scratch.borrow_mut().rows.pop().unwrap_or_default();
-        let given = sorter.give(table, output, (offset, left), &mut row, context.session, visit);
+        let given = sorter.give(table, output, (offset, left), &mut row, &mut account, context.session, visit);
         outcome = given.map(|rows| found = rows);
         environment.scratch.borrow_mut().give_back_row(row);
     }

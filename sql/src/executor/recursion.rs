@@ -4,17 +4,16 @@
 //! seed -> rows of round 0 -> members -> rows of round 1 -> members -> ... -> no rows
 //! ```
 //!
-//! Only the rows of the last round are kept here, and with UNION (DISTINCT) a key of each row that there was.
-
-use std::rc::Rc;
+//! Only the rows of the last round are kept here, in a file if there is no memory for them, and with UNION (DISTINCT) a key
+//! of each row that there was, in memory.
 
 use format::collation::CollationId;
 use format::value::Value;
 use rustc_hash::FxHashSet;
 
-use super::memory::row_bytes;
+use super::Environment;
 use super::row::put_row_as;
-use super::{Environment, Rows};
+use super::rows::RowMaker;
 use crate::error::{Error, Result};
 use crate::expression::{AssignMode, Datum, EvalContext, group_key};
 use crate::planner::{QueryPlan, RecursivePlan};
@@ -45,7 +44,8 @@ pub fn run_recursive(
     let mut keys = environment.memory.account();
     let mut go_on = true;
     // Takes a row into the round, unless it was there before.
-    let mut take = |row: Vec<Value>, round: &mut Vec<Vec<Value>>| -> Result<bool> {
+    let mut take = |row: Vec<Value>, round: &mut RowMaker<'_>| -> Result<bool> {
+        environment.tick(context)?;
         if let Some(seen) = &mut seen {
             let mut key = Vec::new();
             for (value, collation) in row.iter().zip(&collations) {
@@ -63,17 +63,15 @@ pub fn run_recursive(
             left -= 1;
             go_on = visit(&row)? && left > 0;
         }
-        round.push(row);
+        round.push(&row)?;
         Ok(go_on)
     };
 
     // What does not fit the seed's columns is an error in strict mode.
     let mode = if context.mode.is_strict() { AssignMode::Strict } else { AssignMode::Lenient };
-    let mut round = Vec::new();
-    let mut account = environment.memory.account();
+    let mut round = RowMaker::new(&environment.memory);
     let mut has_enough = false;
     run(environment, &plan.seed, context, &mut |row| {
-        account.add(row_bytes(row))?;
         let mut converted = Vec::with_capacity(row.len());
         put_row_as(row, (plan.seed.columns(), &plan.columns), mode, context, &mut converted)?;
         has_enough = !take(converted, &mut round)?;
@@ -92,24 +90,20 @@ pub fn run_recursive(
         if context.session.is_interrupted() {
             return Err(Error::interrupted());
         }
-        let rows: Rows = Rc::new(std::mem::take(&mut round));
+        let rows = std::mem::replace(&mut round, RowMaker::new(&environment.memory)).finish()?;
         environment.derived.borrow_mut().insert(plan.working, rows);
-        let mut next = environment.memory.account();
         for member in &plan.members {
             if has_enough {
                 break;
             }
             run(environment, member, context, &mut |row| {
-                next.add(row_bytes(row))?;
                 let mut converted = Vec::with_capacity(row.len());
                 put_row_as(row, (member.columns(), &plan.columns), mode, context, &mut converted)?;
                 has_enough = !take(converted, &mut round)?;
                 Ok(!has_enough)
             })?;
         }
-        account = next;
     }
-    drop(account);
     environment.derived.borrow_mut().remove(&plan.working);
     Ok(())
 }

@@ -10,7 +10,7 @@ use format::collation::without_spaces;
 use format::value::{ColumnType, DateTime, Json, Value, Zone};
 use storage::Row;
 
-use super::Rows;
+use super::rows::Rows;
 use crate::error::Result;
 use crate::expression::assign::Target;
 use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
@@ -29,9 +29,22 @@ pub struct SourceRow<'p> {
     /// An outer join found nothing: all columns are NULL.
     pub is_null: bool,
     pub stored: Row,
-    /// Derived and virtual tables.
+    /// Derived and virtual tables: the rows, and which of those in memory is the current one.
     pub rows: Option<Rows>,
     pub at: usize,
+    /// The current row, if `at` is [`IN_VALUES`].
+    pub values: Vec<Value>,
+}
+
+/// The current row is none of those in memory.
+pub const IN_VALUES: usize = usize::MAX;
+
+impl SourceRow<'_> {
+    /// The current row of a derived or virtual table.
+    pub fn derived(&self) -> &[Value] {
+        let row = self.rows.as_ref().and_then(|rows| rows.in_memory().get(self.at));
+        row.unwrap_or(&self.values)
+    }
 }
 
 impl<'p> JoinRow<'p> {
@@ -42,6 +55,7 @@ impl<'p> JoinRow<'p> {
             stored: Row::new(),
             rows: None,
             at: 0,
+            values: Vec::new(),
         });
         JoinRow { slots: &plan.slots, sources: sources.collect(), zone }
     }
@@ -56,7 +70,10 @@ impl Fields for JoinRow<'_> {
             return Datum::Null;
         }
         match &source.rows {
-            Some(rows) => Datum::from(&rows[source.at][column as usize]),
+            Some(rows) => {
+                let row = rows.in_memory().get(source.at).unwrap_or(&source.values);
+                Datum::from(&row[column as usize])
+            }
             None => match source.stored.get(column as usize) {
                 Some(stored) => decode(&source.columns[column as usize].ty, stored, self.zone),
                 None => Datum::Null,

@@ -5,99 +5,256 @@
 //! A INTERSECT B       rows of A that B has, too, each once     ALL: as often as the one that has it less often
 //! ```
 //!
-//! Rows are equal as DISTINCT finds them equal; of equal rows the first is kept.
+//! Rows are equal as DISTINCT finds them equal; of equal rows the first is kept. What becomes of a row depends on equal
+//! rows alone: so when there is no memory for more, the rows of all queries are divided among the parts of a file, and the
+//! chain runs for each part by itself.
 
 use format::collation::CollationId;
 use format::value::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::memory::{Account, row_bytes};
+use super::memory::{Account, Memory, Purpose, row_bytes};
+use super::parts::{self, LEVELS, Parts};
 use crate::error::{Error, Result};
 use crate::expression::{Datum, SessionState, group_key};
 use crate::parser::ast::SetOperator;
 use crate::planner::SetLink;
+use crate::temporary::Stream;
+use crate::temporary::values::{Source, write_bytes, write_values};
 
 /// How many rows are looked at before the statement looks whether it was killed.
-const INTERRUPT_EVERY: usize = 4096;
+const INTERRUPT_EVERY: usize = 1024;
+
+/// What a set of an entry takes beside the key.
+const ENTRY_BYTES: u64 = 48;
 
 /// The rows of a chain of set operations so far.
 pub struct RowSet<'a> {
-    rows: Vec<(Box<[u8]>, Vec<Value>)>,
-    account: Account<'a>,
+    memory: &'a Memory<'a>,
+    links: &'a [SetLink],
     collations: &'a [CollationId],
     session: &'a dyn SessionState,
+    rows: Vec<(Box<[u8]>, Vec<Value>)>,
+    /// How often the query that runs has each row, if it is compared.
+    counts: FxHashMap<Box<[u8]>, u64>,
+    /// The number of the query that runs.
+    part: usize,
+    account: Account<'a>,
+    divided: Option<Parts>,
+    level: u32,
 }
 
-/// The rows of the next part: how often there is each.
-#[derive(Default)]
-pub struct Counts(FxHashMap<Box<[u8]>, u64>);
-
 impl<'a> RowSet<'a> {
-    pub fn new(account: Account<'a>, collations: &'a [CollationId], session: &'a dyn SessionState) -> RowSet<'a> {
-        RowSet { rows: Vec::new(), account, collations, session }
+    pub fn new(
+        memory: &'a Memory<'a>,
+        links: &'a [SetLink],
+        collations: &'a [CollationId],
+        session: &'a dyn SessionState,
+    ) -> RowSet<'a> {
+        RowSet {
+            memory,
+            links,
+            collations,
+            session,
+            rows: Vec::new(),
+            counts: FxHashMap::default(),
+            part: 0,
+            account: memory.account_for(Purpose::Table),
+            divided: None,
+            level: 0,
+        }
     }
 
-    fn key(&self, row: &[Value]) -> Box<[u8]> {
+    /// How the query that runs joins those before it.
+    fn link(&self) -> Option<SetLink> {
+        self.part.checked_sub(1).map(|before| self.links[before])
+    }
+
+    /// The rows of the n-th query follow.
+    pub fn begin_part(&mut self, number: usize) -> Result<()> {
+        while self.part < number {
+            self.end_part()?;
+            self.part += 1;
+        }
+        Ok(())
+    }
+
+    /// A row of the query that runs.
+    pub fn row(&mut self, row: &[Value]) -> Result<()> {
         let mut key = Vec::new();
         for (value, collation) in row.iter().zip(self.collations) {
             group_key(&Datum::from(value), *collation, &mut key);
         }
-        key.into()
-    }
-
-    /// A row of the first part, or of one that is added by UNION.
-    pub fn add(&mut self, row: &[Value]) -> Result<()> {
-        let key = self.key(row);
-        self.account.add(row_bytes(row) + key.len() as u64)?;
-        self.rows.push((key, row.to_vec()));
-        Ok(())
-    }
-
-    /// A row of a part that is compared.
-    pub fn count(&mut self, row: &[Value], counts: &mut Counts) -> Result<()> {
-        let key = self.key(row);
-        if let Some(count) = counts.0.get_mut(&key) {
-            *count += 1;
-            return Ok(());
+        match self.link() {
+            Some(link) if link.operator != SetOperator::Union => self.count(&key, 1),
+            _ => self.add(&key, row),
         }
-        self.account.add(key.len() as u64 + 32)?;
-        counts.0.insert(key, 1);
+    }
+
+    /// A row of a query whose rows are added.
+    fn add(&mut self, key: &[u8], row: &[Value]) -> Result<()> {
+        if self.divided.is_none() {
+            if self.has_room(row_bytes(row) + key.len() as u64)? {
+                self.rows.push((key.into(), row.to_vec()));
+                return Ok(());
+            }
+            self.divide()?;
+        }
+        let part = self.part;
+        self.put(key, |out| {
+            write_head(part, None, key, out);
+            write_values(row, out);
+        })
+    }
+
+    /// A row of a query that is compared.
+    fn count(&mut self, key: &[u8], times: u64) -> Result<()> {
+        if self.divided.is_none() {
+            if let Some(count) = self.counts.get_mut(key) {
+                *count += times;
+                return Ok(());
+            }
+            if self.has_room(key.len() as u64 + ENTRY_BYTES)? {
+                self.counts.insert(key.into(), times);
+                return Ok(());
+            }
+            self.divide()?;
+        }
+        let part = self.part;
+        self.put(key, |out| write_head(part, Some(times), key, out))
+    }
+
+    fn has_room(&mut self, bytes: u64) -> Result<bool> {
+        if self.account.fits(bytes) {
+            return Ok(true);
+        }
+        if self.level == LEVELS {
+            // Rows that stay together at the end of all levels are equal.
+            return self.account.add(bytes).map(|()| true);
+        }
+        Ok(false)
+    }
+
+    fn put(&mut self, key: &[u8], write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        match &mut self.divided {
+            Some(parts) => parts.put(parts::hash(key), write),
+            None => Err(Error::internal("the rows of a set operation are not divided")),
+        }
+    }
+
+    /// Divides what is in memory. From now on all rows go to the parts.
+    fn divide(&mut self) -> Result<()> {
+        if self.level == 0 {
+            self.memory.count(|counts| counts.tables += 1);
+        }
+        self.divided = Some(Parts::new(&mut self.account, self.level)?);
+        let part = self.part;
+        for (key, row) in std::mem::take(&mut self.rows) {
+            self.put(&key, |out| {
+                write_head(part, None, &key, out);
+                write_values(&row, out);
+            })?;
+        }
+        for (key, times) in std::mem::take(&mut self.counts) {
+            self.put(&key, |out| write_head(part, Some(times), &key, out))?;
+        }
         Ok(())
     }
 
-    /// Keeps what a link keeps, now that all rows of the part behind it are known.
-    pub fn apply(&mut self, link: SetLink, mut counts: Counts) -> Result<()> {
+    /// Keeps what the link before the query keeps, now that all its rows are known.
+    fn end_part(&mut self) -> Result<()> {
+        let Some(link) = self.link().filter(|link| link.operator != SetOperator::Union) else { return Ok(()) };
         let mut seen: FxHashSet<Box<[u8]>> = FxHashSet::default();
+        let mut seen_account = self.memory.account();
+        let mut counts = std::mem::take(&mut self.counts);
         let (account, session) = (&mut self.account, self.session);
-        let (mut looked_at, mut freed, mut is_interrupted) = (0_usize, 0, false);
+        let (mut looked_at, mut freed, mut outcome) = (0_usize, 0, Ok(()));
         self.rows.retain(|(key, row)| {
             looked_at += 1;
-            if looked_at % INTERRUPT_EVERY == 0 {
-                is_interrupted |= session.is_interrupted();
+            if looked_at.is_multiple_of(INTERRUPT_EVERY) && session.is_interrupted() {
+                outcome = Err(Error::interrupted());
             }
-            let mut take = || match counts.0.get_mut(key) {
+            let mut take = || match counts.get_mut(key) {
                 Some(count) if *count > 0 => {
                     *count -= u64::from(link.all);
                     true
                 }
                 _ => false,
             };
-            let is_kept = match link.operator {
+            let is_wanted = match link.operator {
                 SetOperator::Union => true,
                 SetOperator::Except => !take(),
                 SetOperator::Intersect => take(),
             };
-            let is_kept = is_kept && (link.all || seen.insert(key.clone()));
+            let is_kept = is_wanted && (link.all || !seen.contains(key));
+            if is_kept && !link.all && outcome.is_ok() {
+                outcome = seen_account.add(key.len() as u64 + ENTRY_BYTES);
+                seen.insert(key.clone());
+            }
             if !is_kept {
                 freed += row_bytes(row) + key.len() as u64;
             }
             is_kept
         });
+        freed += counts.keys().map(|key| key.len() as u64 + ENTRY_BYTES).sum::<u64>();
         account.give_back(freed);
-        if is_interrupted { Err(Error::interrupted()) } else { Ok(()) }
+        outcome
     }
 
-    pub fn into_rows(self) -> impl Iterator<Item = Vec<Value>> {
-        self.rows.into_iter().map(|(_, row)| row)
+    /// Gives the rows that are left until `visit` answers false, which is then the answer.
+    pub fn finish(mut self, visit: &mut dyn FnMut(&Vec<Value>) -> Result<bool>) -> Result<bool> {
+        if self.divided.is_none() {
+            self.begin_part(self.links.len())?;
+            self.end_part()?;
+        }
+        for (_, row) in &self.rows {
+            if !visit(row)? {
+                return Ok(false);
+            }
+        }
+        let Some(parts) = self.divided.take() else { return Ok(true) };
+        self.account.clear();
+        for part in parts.finish()? {
+            if !self.of_part(&part)?.finish(visit)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
+
+    /// The chain for the rows of a part alone.
+    fn of_part(&self, part: &Stream) -> Result<RowSet<'a>> {
+        let mut rows = RowSet::new(self.memory, self.links, self.collations, self.session);
+        rows.level = self.level + 1;
+        let (mut reader, mut record, mut values) = (part.reader(), Vec::new(), Vec::new());
+        let mut number = 0_usize;
+        while reader.next(&mut record)? {
+            number += 1;
+            if number.is_multiple_of(INTERRUPT_EVERY) && self.session.is_interrupted() {
+                return Err(Error::interrupted());
+            }
+            let mut source = Source(&record);
+            let (part, times, key) = (source.u32()? as usize, source.u64()?, source.bytes()?);
+            // What had been added when the rows were divided is what was left of the queries before.
+            match number {
+                1 => rows.part = part,
+                _ => rows.begin_part(part)?,
+            }
+            match times {
+                0 => {
+                    source.values(&mut values)?;
+                    rows.add(key, &values)?;
+                }
+                times => rows.count(key, times)?,
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// A row, or how often there is one, of the n-th query.
+fn write_head(part: usize, times: Option<u64>, key: &[u8], out: &mut Vec<u8>) {
+    out.extend((part as u32).to_le_bytes());
+    out.extend(times.unwrap_or(0).to_le_bytes());
+    write_bytes(key, out);
 }

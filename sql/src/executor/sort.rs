@@ -13,7 +13,8 @@
 //! ```
 //!
 //! With a LIMIT, rows that cannot be in the result are discarded: from time to time only the first rows are kept, and
-//! from then on a row that does not sort before the last of them is not added.
+//! from then on a row that does not sort before the last of them is not added. Rows beyond `sort_buffer_size` are sorted in
+//! parts, which are written to a file and merged, see [`super::sorter`].
 
 use std::cmp::Ordering;
 
@@ -21,9 +22,12 @@ use format::record::Compare;
 use format::value::ColumnType;
 use storage::{Row, Table};
 
+use super::memory::Account;
+use super::sorter::{Record, Runs, sort_by};
 use crate::error::{Error, Result};
 use crate::expression::SessionState;
 use crate::planner::StoredOutput;
+use crate::temporary::values::Source;
 
 const NULL: u32 = u32::MAX;
 
@@ -44,42 +48,63 @@ pub struct StoredSorter {
     part: Vec<u8>,
     /// The key of the last wanted row so far: a row that does not sort before it is discarded.
     bound: Option<Vec<u8>>,
+    /// Sorted rows that did not fit into memory.
+    runs: Runs,
+}
+
+/// A row of a run: its key, and behind it its columns.
+struct RunRow {
+    key_bytes: usize,
+    bytes: Vec<u8>,
+}
+
+impl RunRow {
+    fn key(&self) -> &[u8] {
+        &self.bytes[..self.key_bytes]
+    }
+}
+
+impl Record for RunRow {
+    fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        write_run_row(self.key(), &self.bytes[self.key_bytes..], out);
+    }
+
+    fn read(record: &[u8]) -> Result<RunRow> {
+        let mut source = Source(record);
+        let key_bytes = (source.u32()? as usize).min(source.0.len());
+        Ok(RunRow { key_bytes, bytes: source.0.to_vec() })
+    }
+}
+
+fn write_run_row(key: &[u8], columns: &[u8], out: &mut Vec<u8>) {
+    out.extend((key.len() as u32).to_le_bytes());
+    out.extend_from_slice(key);
+    out.extend_from_slice(columns);
+}
+
+fn compare_run_rows(a: &RunRow, b: &RunRow) -> Ordering {
+    a.key().cmp(b.key())
 }
 
 /// Rows beyond the wanted ones that are kept before they are discarded.
 const SPARE: u64 = 1000;
 
-/// Rows that are sorted without looking for KILL.
-const PART: usize = 1 << 15;
+/// More bytes than this are not sorted at a time: pieces are found by 32 bits.
+const RUN_BYTES_MAX: usize = 1 << 31;
 
-/// Sorts rows; equal ones stay in their order. A million rows take a second, so KILL is heard between parts: short parts
-/// are sorted first, then longer ones, whose sort finds the sorted parts and merges them
-/// (`a_long_sort_hears_kill`).
-pub fn sort_by<T>(
-    rows: &mut [T],
-    is_interrupted: impl Fn() -> bool,
-    compare: impl Fn(&T, &T) -> Ordering,
-) -> Result<()> {
-    let mut length = PART;
-    loop {
-        for part in rows.chunks_mut(length) {
-            part.sort_by(&compare);
-            if part.len() == length && is_interrupted() {
-                return Err(Error::interrupted());
-            }
-        }
-        if length >= rows.len() {
-            return Ok(());
-        }
-        length *= 4;
-    }
-}
+/// Rows that are given without looking for KILL.
+const INTERRUPT_EVERY: u64 = 1024;
 
 impl StoredSorter {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.entries.clear();
         self.bound = None;
+        self.runs = Runs::default();
     }
 
     /// The memory of the rows that are kept now.
@@ -98,6 +123,7 @@ impl StoredSorter {
         output: &StoredOutput,
         row: &Row,
         wanted: u64,
+        account: &mut Account<'_>,
         session: &dyn SessionState,
     ) -> Result<()> {
         let key = self.bytes.len();
@@ -149,7 +175,55 @@ impl StoredSorter {
         if self.entries.len() as u64 > wanted.saturating_mul(2).saturating_add(SPARE) {
             self.throw_away(output, wanted as usize, session)?;
         }
+        if account.can_be(self.kept_bytes()) && self.bytes.len() <= RUN_BYTES_MAX {
+            return Ok(());
+        }
+        // What is not wanted need not be written.
+        let before = self.kept_bytes();
+        if self.entries.len() as u64 > wanted {
+            self.throw_away(output, wanted as usize, session)?;
+        }
+        match self.kept_bytes() <= before / 2 && account.can_be(self.kept_bytes()) {
+            true => Ok(()),
+            false => self.end_run(output, wanted, account, session),
+        }
+    }
+
+    /// Writes the rows in memory as a run.
+    fn end_run(
+        &mut self,
+        output: &StoredOutput,
+        wanted: u64,
+        account: &mut Account<'_>,
+        session: &dyn SessionState,
+    ) -> Result<()> {
+        self.sort(output, session)?;
+        self.entries.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
+        let (bytes, entries) = (&self.bytes, &self.entries);
+        let mut record = Vec::new();
+        self.runs.add(account, &mut |writer| {
+            for entry in entries {
+                record.clear();
+                let (key, columns) = (entry.key as usize, entry.columns as usize);
+                write_run_row(&bytes[key..columns], &bytes[columns..columns_end(bytes, columns, output)], &mut record);
+                writer.write(&record)?;
+            }
+            Ok(())
+        })?;
+        self.set_bound(wanted);
+        self.bytes.clear();
+        self.entries.clear();
+        account.clear();
         Ok(())
+    }
+
+    /// The last of the wanted rows is the one from which on no row is wanted.
+    fn set_bound(&mut self, wanted: u64) {
+        if let Some(last) = self.entries.last()
+            && self.entries.len() as u64 == wanted
+        {
+            self.bound = Some(self.bytes[last.key as usize..last.columns as usize].to_vec());
+        }
     }
 
     /// Sorts the rows; of equal ones that are one, the first remains.
@@ -173,56 +247,82 @@ impl StoredSorter {
         self.entries.truncate(wanted);
         let mut kept = Vec::with_capacity(self.bytes.len() / 2);
         for entry in &mut self.entries {
-            let mut end = entry.columns as usize;
-            for _ in &output.columns {
-                end += 4 + stored_length(&self.bytes, end).unwrap_or(0);
-            }
+            let end = columns_end(&self.bytes, entry.columns as usize, output);
             let key = kept.len() as u32;
             kept.extend_from_slice(&self.bytes[entry.key as usize..end]);
             (entry.columns, entry.key) = (key + (entry.columns - entry.key), key);
         }
         self.bytes = kept;
-        if let Some(last) = self.entries.last()
-            && self.entries.len() == wanted
-        {
-            self.bound = Some(self.bytes[last.key as usize..last.columns as usize].to_vec());
-        }
+        self.set_bound(wanted as u64);
         Ok(())
     }
 
     /// Gives the rows out in order, behind `offset` and at most `count`; tells how many there were.
+    #[expect(clippy::too_many_arguments, reason = "what is given, of what, to whom")]
     pub fn give(
         &mut self,
         table: &Table,
         output: &StoredOutput,
         (offset, count): (u64, u64),
         row: &mut Row,
+        account: &mut Account<'_>,
         session: &dyn SessionState,
         visit: &mut dyn FnMut(&Row),
     ) -> Result<u64> {
-        self.sort(output, session)?;
-        let bytes = &self.bytes;
         let mut seen = 0;
-        for entry in &self.entries {
+        let mut give = |columns: &[u8]| {
             seen += 1;
             if seen <= offset {
-                continue;
+                return true;
             }
             if seen - offset > count {
-                return Ok(seen - 1);
+                seen -= 1;
+                return false;
+            }
+            if seen % INTERRUPT_EVERY == 0 && session.is_interrupted() {
+                return false;
             }
             row.clear(table.columns.len());
-            let mut at = entry.columns as usize;
+            let mut at = 0;
             for column in &output.columns {
-                let length = stored_length(bytes, at);
+                let length = stored_length(columns, at);
                 at += 4;
-                row.set(column.column, length.map(|length| &bytes[at..at + length]));
+                row.set(column.column, length.map(|length| &columns[at..at + length]));
                 at += length.unwrap_or(0);
             }
             visit(row);
+            true
+        };
+        if self.runs.is_empty() {
+            self.sort(output, session)?;
+            for entry in &self.entries {
+                if !give(&self.bytes[entry.columns as usize..]) {
+                    break;
+                }
+            }
+        } else {
+            self.end_run(output, offset.saturating_add(count), account, session)?;
+            let runs = std::mem::take(&mut self.runs);
+            let mut merge = runs.merged(account, &compare_run_rows, session)?;
+            let mut last: Option<RunRow> = None;
+            while let Some(run_row) = merge.next(&compare_run_rows, session)? {
+                let is_again = output.distinct && last.is_some_and(|last| last.key() == run_row.key());
+                if !is_again && !give(&run_row.bytes[run_row.key_bytes..]) {
+                    break;
+                }
+                last = Some(run_row);
+            }
         }
-        Ok(seen)
+        if session.is_interrupted() { Err(Error::interrupted()) } else { Ok(seen) }
     }
+}
+
+/// Where the columns of a row end that begin at a place.
+fn columns_end(bytes: &[u8], mut at: usize, output: &StoredOutput) -> usize {
+    for _ in &output.columns {
+        at += 4 + stored_length(bytes, at).unwrap_or(0);
+    }
+    at
 }
 
 /// The length in front of a column's bytes; None is NULL.
@@ -265,37 +365,5 @@ fn write_part(ty: &ColumnType, stored: &[u8], out: &mut Vec<u8>) -> bool {
             out.extend_from_slice(&turned.to_be_bytes());
             true
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-
-    use super::*;
-
-    /// Numbers with few values, and where each was.
-    fn rows() -> Vec<(u32, usize)> {
-        (0..10 * PART).map(|at| ((at as u32).wrapping_mul(2_654_435_761) >> 20, at)).collect()
-    }
-
-    #[test]
-    fn a_long_sort_keeps_the_order_of_equal_rows() {
-        let (mut ours, mut all) = (rows(), rows());
-        sort_by(&mut ours, || false, |a, b| b.0.cmp(&a.0)).unwrap();
-        all.sort_by_key(|row| (std::cmp::Reverse(row.0), row.1));
-        assert_eq!(ours, all);
-    }
-
-    #[test]
-    fn a_long_sort_hears_kill() {
-        let (asked, compared) = (Cell::new(0), Cell::new(0));
-        let is_interrupted = || asked.replace(asked.get() + 1) >= 3;
-        let outcome = sort_by(&mut rows(), is_interrupted, |a, b| {
-            compared.set(compared.get() + 1);
-            a.0.cmp(&b.0)
-        });
-        assert_eq!(outcome.unwrap_err().code, Error::interrupted().code);
-        assert!(compared.get() < 4 * PART * 16, "{} comparisons", compared.get());
     }
 }

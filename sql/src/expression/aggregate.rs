@@ -46,7 +46,12 @@ pub struct Accumulator {
     seen: Option<FxHashSet<Vec<u8>>>,
     /// Scratch for a key.
     key: Vec<u8>,
+    /// What it keeps of its rows.
+    kept_bytes: u64,
 }
+
+/// What a kept value takes beside its bytes.
+const ENTRY_BYTES: u64 = 48;
 
 #[derive(Debug, Clone)]
 enum State {
@@ -100,11 +105,25 @@ impl AggregateCall {
         };
         // The extremes of distinct values are the extremes.
         let needs_keys = self.distinct && !matches!(state, State::Extreme(_) | State::Bits(_));
-        Accumulator { state, seen: needs_keys.then(FxHashSet::default), key: Vec::new() }
+        Accumulator { state, seen: needs_keys.then(FxHashSet::default), key: Vec::new(), kept_bytes: 0 }
     }
 }
 
 impl AggregateCall {
+    /// Whether it keeps something of each row.
+    pub fn grows(&self) -> bool {
+        self.distinct
+            || matches!(
+                self.function,
+                AggregateFunction::Min
+                    | AggregateFunction::Max
+                    | AggregateFunction::AnyValue
+                    | AggregateFunction::GroupConcat
+                    | AggregateFunction::JsonArrayAgg
+                    | AggregateFunction::JsonObjectAgg
+            )
+    }
+
     /// Whether rows can be taken out again without a trace.
     pub fn can_remove(&self) -> bool {
         let is_exact = |ty: &TypeInfo| ty.kind == Kind::Decimal;
@@ -117,6 +136,11 @@ impl AggregateCall {
 }
 
 impl Accumulator {
+    /// The memory of what it keeps of its rows.
+    pub fn kept_bytes(&self) -> u64 {
+        self.kept_bytes
+    }
+
     /// Takes out a row that was added, of an aggregate that allows it.
     pub fn remove(&mut self, call: &AggregateCall, context: &EvalContext<'_>, row: &dyn Fields) -> Result<()> {
         let mut value = None;
@@ -191,6 +215,7 @@ impl Accumulator {
             if seen.contains(&self.key) {
                 return Ok(());
             }
+            self.kept_bytes += self.key.len() as u64 + ENTRY_BYTES;
             seen.insert(self.key.clone());
         }
         match &mut self.state {
@@ -226,7 +251,11 @@ impl Accumulator {
                     }
                 };
                 if better {
-                    *best = Some(value.into_value());
+                    let value = value.into_value();
+                    if let Value::Bytes(text) | Value::Json(text) = &value {
+                        self.kept_bytes = text.len() as u64;
+                    }
+                    *best = Some(value);
                 }
             }
             State::Bits(bits) => {
@@ -254,6 +283,10 @@ impl Accumulator {
     fn add_part(&mut self, call: &AggregateCall, context: &EvalContext<'_>, row: &dyn Fields) -> Result<()> {
         let value =
             |index: usize| -> Result<Json> { json::of_value(call.args[index].eval(context, row)?, &call.args[index]) };
+        let before = match &self.state {
+            State::Array(_, bytes) | State::Object(_, bytes) => *bytes,
+            _ => 0,
+        };
         let bytes = match &mut self.state {
             State::Array(elements, bytes) => {
                 elements.push(value(0)?);
@@ -271,6 +304,8 @@ impl Accumulator {
             }
             _ => 0,
         };
+        // As values of their own, parts take more than in a document.
+        self.kept_bytes += ENTRY_BYTES + 4 * (bytes - before);
         match bytes > context.max_allowed_packet_bytes {
             true => Err(Error::result_too_large("json_arrayagg", context.max_allowed_packet_bytes)),
             false => Ok(()),
@@ -292,6 +327,14 @@ impl Accumulator {
                 value.write_text(&arg.ty, &mut item);
             }
             let keys = call.order_by.iter().map(|(expr, _)| expr.value(context, row)).collect::<Result<Vec<_>>>()?;
+            let keys_bytes: usize = keys
+                .iter()
+                .map(|key| match key {
+                    Value::Bytes(text) | Value::Json(text) => text.len() + size_of::<Value>(),
+                    _ => size_of::<Value>(),
+                })
+                .sum();
+            self.kept_bytes += (keys_bytes + item.len()) as u64 + ENTRY_BYTES;
             sorted.push((keys, item));
             return Ok(());
         }
@@ -309,6 +352,9 @@ impl Accumulator {
             value.write_text(&arg.ty, out);
         }
         *cut = cut_text(out, call, context);
+        if self.seen.is_none() {
+            self.kept_bytes = out.len() as u64;
+        }
         Ok(())
     }
 

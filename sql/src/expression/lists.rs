@@ -12,14 +12,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use format::value::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Comparison, Datum, group_key};
 use crate::error::Result;
 
 /// Shorter lists are searched as fast one by one.
-const ITEMS_MIN: usize = 16;
+pub const ITEMS_MIN: usize = 16;
 
 /// The lists of one execution, by the place of their first item.
 #[derive(Default)]
@@ -61,19 +60,6 @@ fn write_key(family: Family, value: &Datum<'_>, key: &mut Vec<u8>) {
 }
 
 impl List {
-    /// Makes a set of the rows of a subquery.
-    pub fn of_rows(rows: &[Vec<Value>], hows: &[Comparison]) -> Option<List> {
-        if rows.len() < ITEMS_MIN {
-            return None;
-        }
-        let mut list = List::default();
-        for (number, row) in rows.iter().enumerate() {
-            let values: Vec<_> = hows.iter().copied().zip(row.iter().map(Datum::from)).collect();
-            list.add(number, &values)?;
-        }
-        Some(list)
-    }
-
     /// None: the item does not compare with the others as they do among themselves.
     pub fn add(&mut self, number: usize, item: &[(Comparison, Datum<'_>)]) -> Option<()> {
         let mut key = Vec::with_capacity(32);

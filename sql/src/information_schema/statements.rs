@@ -272,7 +272,8 @@ fn digest_row(facts: &Facts<'_>, identity: Option<&Identity>, sums: &Sums) -> Ve
     row
 }
 
-/// ERRORS to NO_GOOD_INDEX_USED. No statement makes a temporary table here, or checks ranges row by row.
+/// ERRORS to NO_GOOD_INDEX_USED. Of temporary tables those count that did not fit into memory; no statement checks ranges
+/// row by row.
 fn work(work: &Work) -> [Value; 18] {
     [
         work.errors,
@@ -280,14 +281,14 @@ fn work(work: &Work) -> [Value; 18] {
         work.rows_affected,
         work.rows_sent,
         work.rows_examined,
-        0,
-        0,
+        work.tmp_disk_tables,
+        work.tmp_disk_tables,
         work.select_full_join,
         0,
         work.select_range,
         0,
         work.select_scan,
-        0,
+        work.sort_merge_passes,
         work.sort_range,
         work.sort_rows,
         work.sort_scan,

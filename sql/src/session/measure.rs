@@ -12,6 +12,7 @@ use super::Session;
 use super::statement_logs::ExtraCounts;
 use super::uses::Uses;
 use crate::error::Error;
+use crate::executor::memory::Counts;
 use crate::statements::{Ended, Own, Timing, Work};
 use crate::status::Counter;
 
@@ -73,6 +74,7 @@ impl Session {
             count.set(0);
         }
         state.uses.set(Uses::default());
+        state.spilled.set(Counts::default());
         self.measure.digest = None;
         self.measure.error = None;
         self.measure.has_told_inner = false;
@@ -152,6 +154,8 @@ impl Session {
             sort_rows: if uses.sorts { rows_sent } else { 0 },
             sort_scan: (uses.sorts && uses.scan).into(),
             no_index_used: uses.no_index.into(),
+            tmp_disk_tables: state.spilled.get().tables,
+            sort_merge_passes: state.spilled.get().merge_passes,
         }
     }
 
@@ -170,6 +174,23 @@ impl Session {
             (uses.sorts && !uses.scan, Counter::SortRange),
         ];
         noted.iter().filter(|(uses, _)| *uses).for_each(|(_, counter)| self.status.add(*counter, 1));
+    }
+
+    /// A plan has run.
+    #[inline]
+    pub(super) fn note_spilled(&self, counts: Counts) {
+        if counts == Counts::default() {
+            return;
+        }
+        let before = self.state.spilled.get();
+        self.state.spilled.set(Counts {
+            files: before.files + counts.files,
+            tables: before.tables + counts.tables,
+            merge_passes: before.merge_passes + counts.merge_passes,
+        });
+        self.status.add(Counter::CreatedTmpFiles, counts.files);
+        self.status.add(Counter::CreatedTmpDiskTables, counts.tables);
+        self.status.add(Counter::SortMergePasses, counts.merge_passes);
     }
 
     /// The running statement's digest is that of its plan, which may not know it yet, or know one that was forgotten.

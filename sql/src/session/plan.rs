@@ -362,32 +362,43 @@ impl Session {
         }
         let view = self.view();
         let context = self.eval_context(&view, parameters);
-        let zone = self.zone();
         let environment = Environment {
             instance: &self.instance,
             trx,
             parameter_count: cached.parameter_count,
             facts: self.facts(),
-            memory: Memory::default(),
-            join_memory: Memory::for_joins(),
+            memory: Memory::new(&self.instance.temporary, &self.instance.variables, &self.variables.settings),
+            ticks: Cell::new(0),
             derived: RefCell::default(),
             found_rows: Cell::new(0),
             returned: RefCell::default(),
             scratch: &self.scratch,
             log: self.row_log.as_ref().filter(|_| self.own_log().is_some()),
         };
+        let done = self.run_within(&environment, cached, &context, sink);
+        self.note_spilled(environment.memory.counts());
+        done
+    }
+
+    fn run_within(
+        &self,
+        environment: &Environment<'_>,
+        cached: &CachedPlan,
+        context: &EvalContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Done> {
         match &cached.plan {
             Plan::Query { plan, into } if into.is_client() => {
                 sink.columns(&cached.definitions);
                 let sent = &self.state.rows_sent;
                 match plan {
                     QueryPlan::Select(select) if let Some(output) = &select.stored => {
-                        query::run_stored(&environment, select, output, &context, &mut |row| {
+                        query::run_stored(environment, select, output, context, &mut |row| {
                             sent.set(sent.get() + 1);
-                            sink.row_stored(row, &output.columns, zone);
+                            sink.row_stored(row, &output.columns, context.zone);
                         })?;
                     }
-                    _ => query::run(&environment, plan, &context, &mut |row| {
+                    _ => query::run(environment, plan, context, &mut |row| {
                         sent.set(sent.get() + 1);
                         sink.row(row, plan.types());
                         Ok(!self.process.interrupt.is_set())
@@ -402,7 +413,7 @@ impl Session {
             }
             Plan::Query { plan, into: SelectInto::Variables(names) } => {
                 let mut values = None;
-                query::run(&environment, plan, &context, &mut |row| {
+                query::run(environment, plan, context, &mut |row| {
                     if values.is_some() {
                         return Err(Error::more_than_one_row());
                     }
@@ -412,7 +423,7 @@ impl Session {
                 match values {
                     Some(values) => {
                         for ((name, value), column) in names.iter().zip(values).zip(plan.columns()) {
-                            crate::expression::SessionState::set_user_variable(&view, name, value, column.ty);
+                            crate::expression::SessionState::set_user_variable(context.session, name, value, column.ty);
                         }
                         Ok(Done { affected_rows: 1, ..Done::default() })
                     }
@@ -423,9 +434,9 @@ impl Session {
                     }
                 }
             }
-            Plan::Query { plan, into } => self.write_rows(&environment, plan, into, &context),
+            Plan::Query { plan, into } => self.write_rows(environment, plan, into, context),
             Plan::Load(plan) => {
-                let changes = self.load(&environment, plan, &context, sink)?;
+                let changes = self.load(environment, plan, context, sink)?;
                 let (affected_rows, last_insert_id) = self.inserted(&changes);
                 let info = format!(
                     "Records: {}  Deleted: {}  Skipped: {}  Warnings: {}",
@@ -437,9 +448,9 @@ impl Session {
                 Ok(Done { affected_rows, last_insert_id, info })
             }
             Plan::Insert(plan) => {
-                let changes = insert::insert(&environment, plan, &context, self.series())?;
+                let changes = insert::insert(environment, plan, context, self.series())?;
                 let (affected_rows, last_insert_id) = self.inserted(&changes);
-                self.send_returned(cached, plan.returning.as_ref(), &environment, sink);
+                self.send_returned(cached, plan.returning.as_ref(), environment, sink);
                 let several = match &plan.source {
                     InsertRows::Values(rows) => rows.len() > 1,
                     InsertRows::Query(_) | InsertRows::File => true,
@@ -452,12 +463,12 @@ impl Session {
                 };
                 Ok(Done { affected_rows, last_insert_id, info })
             }
-            Plan::Update(plan) => Ok(self.updated(&change::update(&environment, plan, &context)?)),
-            Plan::JoinedUpdate(plan) => Ok(self.updated(&joined_change::update(&environment, plan, &context)?)),
-            Plan::JoinedDelete(plan) => Ok(self.deleted(&joined_change::delete(&environment, plan, &context)?)),
+            Plan::Update(plan) => Ok(self.updated(&change::update(environment, plan, context)?)),
+            Plan::JoinedUpdate(plan) => Ok(self.updated(&joined_change::update(environment, plan, context)?)),
+            Plan::JoinedDelete(plan) => Ok(self.deleted(&joined_change::delete(environment, plan, context)?)),
             Plan::Delete(plan) => {
-                let done = self.deleted(&change::delete(&environment, plan, &context)?);
-                self.send_returned(cached, plan.returning.as_ref(), &environment, sink);
+                let done = self.deleted(&change::delete(environment, plan, context)?);
+                self.send_returned(cached, plan.returning.as_ref(), environment, sink);
                 Ok(done)
             }
         }

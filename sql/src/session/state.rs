@@ -16,6 +16,7 @@ use super::gtid::{self, Next};
 use super::uses::Uses;
 use crate::accounts::{self, Privileges, Rights};
 use crate::error::Result;
+use crate::executor::memory::Counts;
 use crate::expression::{Datum, Memory, SessionState};
 use crate::instance::Instance;
 use crate::parser::ast::VariableScope;
@@ -50,6 +51,8 @@ pub struct State {
     pub rows_examined: Cell<u64>,
     pub rows_affected: Cell<u64>,
     pub(super) uses: Cell<Uses>,
+    /// What the statement has put into temporary files so far.
+    pub spilled: Cell<Counts>,
     pub(super) gtid_next: Next,
     /// Its transactions in the binary log.
     pub(super) order: Arc<SessionOrder>,
@@ -79,6 +82,7 @@ impl State {
             rows_examined: Cell::new(0),
             rows_affected: Cell::new(0),
             uses: Cell::default(),
+            spilled: Cell::default(),
             gtid_next: Next::default(),
             order: Arc::default(),
             in_transaction: Cell::new(false),

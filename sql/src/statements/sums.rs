@@ -15,6 +15,8 @@ pub struct Work {
     pub sort_rows: u64,
     pub sort_scan: u64,
     pub no_index_used: u64,
+    pub tmp_disk_tables: u64,
+    pub sort_merge_passes: u64,
 }
 
 impl Work {
@@ -31,6 +33,8 @@ impl Work {
         self.sort_rows += other.sort_rows;
         self.sort_scan += other.sort_scan;
         self.no_index_used += other.no_index_used;
+        self.tmp_disk_tables += other.tmp_disk_tables;
+        self.sort_merge_passes += other.sort_merge_passes;
     }
 }
 

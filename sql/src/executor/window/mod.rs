@@ -5,8 +5,10 @@
 //! of the last sort:
 //!
 //! ```text
-//! rows -> kept -> sort by (partition, order) -> partition [ peers, frames -> results ] -> output
+//! rows -> sort by (partition, order) -> partition [ peers, frames -> results ] -> sort by the next -> ... -> output
 //! ```
+//!
+//! Sorts write to files what does not fit into memory; a partition is in memory as a whole (1038 if it cannot be).
 //!
 //! A frame's bounds never move back from one row to the next, so the bounds of a whole partition take one pass, and an
 //! aggregate over them takes what enters a frame in and what leaves it out again ([`aggregate`]).
@@ -22,10 +24,10 @@ use std::cmp::Ordering;
 use format::value::Value;
 
 use self::partition::Partition;
-use self::row::{Kept, KeptRow};
+use self::row::{KeptRow, WindowRow};
 use super::Environment;
-use super::memory::{Account, row_bytes};
-use super::sort::sort_by;
+use super::memory::{Account, Purpose, row_bytes};
+use super::sorter::{Record, Sorted, Sorter};
 use crate::error::{Error, Result};
 use crate::expression::{Datum, EvalContext, Expr, Fields, order};
 use crate::planner::window::Function;
@@ -36,11 +38,22 @@ const INTERRUPT_EVERY: usize = 1024;
 
 /// The rows of a query with window functions.
 pub struct Windows<'a> {
+    environment: &'a Environment<'a>,
     plan: &'a WindowPlan,
     /// slot -> place in the kept values
     place: Vec<u16>,
-    rows: Vec<Kept>,
-    account: Account<'a>,
+    passes: Vec<Pass<'a>>,
+    sorter: Sorter<'a, WindowRow>,
+}
+
+/// Functions that want the rows in one order.
+struct Pass<'a> {
+    /// Their numbers.
+    calls: Vec<usize>,
+    /// What the partition and the order are by.
+    by: Vec<(&'a Expr, bool)>,
+    /// How many of these are the partition's.
+    width: usize,
 }
 
 impl<'a> Windows<'a> {
@@ -49,103 +62,152 @@ impl<'a> Windows<'a> {
         for (at, slot) in windows.kept.iter().enumerate() {
             place[*slot] = at as u16;
         }
-        Windows { plan: windows, place, rows: Vec::new(), account: environment.memory.account() }
+        let calls = &windows.calls;
+        let mut passes: Vec<Pass<'_>> = Vec::new();
+        for (at, call) in calls.iter().enumerate() {
+            let same = |pass: &&mut Pass<'_>| {
+                let first = &calls[pass.calls[0]];
+                first.partition == call.partition && first.order == call.order
+            };
+            match passes.iter_mut().find(same) {
+                Some(pass) => pass.calls.push(at),
+                None => {
+                    let order = call.order.iter().map(|(expr, descending)| (expr, *descending));
+                    let by = call.partition.iter().map(|expr| (expr, false)).chain(order).collect();
+                    passes.push(Pass { calls: vec![at], by, width: call.partition.len() });
+                }
+            }
+        }
+        let sorter = Sorter::new(environment.memory.account_for(Purpose::Table));
+        Windows { environment, plan: windows, place, passes, sorter }
     }
 
     /// Takes a row.
-    pub fn add(&mut self, fields: &dyn Fields) -> Result<()> {
+    pub fn add(&mut self, fields: &dyn Fields, context: &EvalContext<'_>) -> Result<()> {
         let values: Vec<Value> = self.plan.kept.iter().map(|slot| fields.field(*slot).into_value()).collect();
         let aggregates: Vec<Value> =
             (0..self.plan.aggregates).map(|index| fields.aggregate(index).into_value()).collect();
-        self.account.add(row_bytes(&values) + row_bytes(&aggregates))?;
-        self.rows.push(Kept { values, aggregates, windows: Vec::new() });
-        Ok(())
+        let windows = vec![Value::Null; self.plan.calls.len()];
+        let row = WindowRow { keys: Vec::new(), values, aggregates, windows };
+        let Some(pass) = self.passes.first() else { return Err(Error::internal("a window without a function")) };
+        pass.push(row, &self.place, &mut self.sorter, context)
     }
 
     /// Computes all functions, and gives each row.
     pub fn finish(
-        mut self,
+        self,
         context: &EvalContext<'_>,
         emit: &mut dyn FnMut(&dyn Fields) -> Result<bool>,
     ) -> Result<()> {
-        let calls = &self.plan.calls;
-        for row in &mut self.rows {
-            row.windows = vec![Value::Null; calls.len()];
-        }
-        self.account.add((self.rows.len() * calls.len() * size_of::<Value>()) as u64)?;
-        let mut sequence: Vec<u32> = (0..self.rows.len() as u32).collect();
-        let mut is_done = vec![false; calls.len()];
-        for first in 0..calls.len() {
-            if is_done[first] {
-                continue;
+        let Windows { environment, plan, place, passes, mut sorter } = self;
+        for (number, pass) in passes.iter().enumerate() {
+            let (mut sorted, _account, _) = sorter.finish(u64::MAX, &pass.compare(), context.session)?;
+            let next = passes.get(number + 1);
+            let mut next_sorter = Sorter::new(environment.memory.account_for(Purpose::Table));
+            let mut partitions = Partitions { pass, first: None, account: environment.memory.account() };
+            let mut rows = Vec::new();
+            loop {
+                environment.tick(context)?;
+                let is_last = partitions.next(&mut sorted, &mut rows, context)?;
+                if rows.is_empty() {
+                    break;
+                }
+                pass.compute(plan, &mut rows, &place, &mut partitions.account, context)?;
+                for row in rows.drain(..) {
+                    environment.tick(context)?;
+                    match next {
+                        Some(next) => next.push(row, &place, &mut next_sorter, context)?,
+                        None if !emit(&KeptRow { place: &place, kept: &row })? => return Ok(()),
+                        None => {}
+                    }
+                }
+                partitions.account.clear();
+                if is_last {
+                    break;
+                }
             }
-            let same =
-                |at: &usize| calls[*at].partition == calls[first].partition && calls[*at].order == calls[first].order;
-            let group: Vec<usize> = (first..calls.len()).filter(same).collect();
-            group.iter().for_each(|at| is_done[*at] = true);
-            self.one_order(&group, &mut sequence, context)?;
-        }
-        for (number, at) in sequence.iter().enumerate() {
-            if number % INTERRUPT_EVERY == INTERRUPT_EVERY - 1 && context.session.is_interrupted() {
-                return Err(Error::interrupted());
-            }
-            if !emit(&KeptRow { place: &self.place, kept: &self.rows[*at as usize] })? {
-                break;
-            }
+            sorter = next_sorter;
         }
         Ok(())
     }
+}
 
-    /// Sorts the rows as some functions want them, and computes these.
-    fn one_order(&mut self, group: &[usize], sequence: &mut [u32], context: &EvalContext<'_>) -> Result<()> {
-        let calls = &self.plan.calls;
-        let call = &calls[group[0]];
-        let width = call.partition.len();
-        let by: Vec<(&Expr, bool)> = call
-            .partition
-            .iter()
-            .map(|expr| (expr, false))
-            .chain(call.order.iter().map(|(expr, descending)| (expr, *descending)))
-            .collect();
-        let mut keys: Vec<(Vec<Value>, u32)> = Vec::with_capacity(sequence.len());
-        let mut bytes = 0;
-        for (number, at) in sequence.iter().enumerate() {
-            if number % INTERRUPT_EVERY == INTERRUPT_EVERY - 1 && context.session.is_interrupted() {
+/// Takes sorted rows apart.
+struct Partitions<'a> {
+    pass: &'a Pass<'a>,
+    /// The first row of the next partition.
+    first: Option<WindowRow>,
+    account: Account<'a>,
+}
+
+impl Partitions<'_> {
+    /// Appends the rows of the next partition; true: it is the last.
+    fn next(
+        &mut self,
+        sorted: &mut Sorted<WindowRow>,
+        rows: &mut Vec<WindowRow>,
+        context: &EvalContext<'_>,
+    ) -> Result<bool> {
+        let width = self.pass.width;
+        let compare = self.pass.compare();
+        // What was never in a file is accounted for by the sort.
+        let is_counted = matches!(sorted, Sorted::Merge(_));
+        rows.extend(self.first.take());
+        while let Some(row) = sorted.next(&compare, context.session)? {
+            if rows.len() % INTERRUPT_EVERY == INTERRUPT_EVERY - 1 && context.session.is_interrupted() {
                 return Err(Error::interrupted());
             }
-            let row = KeptRow { place: &self.place, kept: &self.rows[*at as usize] };
-            let key = by.iter().map(|(expr, _)| expr.value(context, &row)).collect::<Result<Vec<_>>>()?;
-            let key_bytes = row_bytes(&key);
-            self.account.add(key_bytes)?;
-            bytes += key_bytes;
-            keys.push((key, *at));
-        }
-        if !by.is_empty() {
-            sort_by(&mut keys, || context.session.is_interrupted(), |(a, _), (b, _)| compare(a, b, &by))?;
-        }
-        for (place, (_, at)) in sequence.iter_mut().zip(&keys) {
-            *place = *at;
-        }
-        let mut from = 0;
-        while from < keys.len() {
-            let first = &keys[from].0[..width];
-            let same = |(key, _): &&(Vec<Value>, u32)| compare(&key[..width], first, &by[..width]) == Ordering::Equal;
-            let to = from + keys[from..].iter().take_while(same).count();
-            let partition = Partition::new(&keys[from..to], width, &call.order, &self.rows, &self.place);
-            let mut results = Vec::with_capacity(group.len());
-            for at in group {
-                results.push(compute(&calls[*at], &partition, context)?);
+            let is_other = rows.first().is_some_and(|first: &WindowRow| {
+                compare_keys(&first.keys[..width], &row.keys[..width], &self.pass.by[..width]) != Ordering::Equal
+            });
+            if is_other {
+                self.first = Some(row);
+                return Ok(false);
             }
-            for (at, results) in group.iter().zip(results) {
-                for (value, (_, row)) in results.into_iter().zip(&keys[from..to]) {
-                    self.account.add(row_bytes(std::slice::from_ref(&value)))?;
-                    self.rows[*row as usize].windows[*at] = value;
-                }
+            if is_counted {
+                self.account.add(row.bytes())?;
             }
-            from = to;
+            rows.push(row);
         }
-        drop(keys);
-        self.account.give_back(bytes);
+        Ok(true)
+    }
+}
+
+impl Pass<'_> {
+    fn compare(&self) -> impl Fn(&WindowRow, &WindowRow) -> Ordering {
+        |a, b| compare_keys(&a.keys, &b.keys, &self.by)
+    }
+
+    /// Gives a row to the sort of this order.
+    fn push(
+        &self,
+        mut row: WindowRow,
+        place: &[u16],
+        sorter: &mut Sorter<'_, WindowRow>,
+        context: &EvalContext<'_>,
+    ) -> Result<()> {
+        let fields = KeptRow { place, kept: &row };
+        row.keys = self.by.iter().map(|(expr, _)| expr.value(context, &fields)).collect::<Result<Vec<_>>>()?;
+        sorter.push(row, u64::MAX, &self.compare(), context.session)
+    }
+
+    /// Computes the functions for the rows of a partition.
+    fn compute(
+        &self,
+        plan: &WindowPlan,
+        rows: &mut [WindowRow],
+        place: &[u16],
+        account: &mut Account<'_>,
+        context: &EvalContext<'_>,
+    ) -> Result<()> {
+        for at in &self.calls {
+            let call = &plan.calls[*at];
+            let results = compute(call, &Partition::new(rows, self.width, &call.order, place), context)?;
+            for (value, row) in results.into_iter().zip(rows.iter_mut()) {
+                account.add(row_bytes(std::slice::from_ref(&value)))?;
+                row.windows[*at] = value;
+            }
+        }
         Ok(())
     }
 }
@@ -157,7 +219,7 @@ fn compute(call: &WindowCall, partition: &Partition<'_>, context: &EvalContext<'
     }
 }
 
-fn compare(a: &[Value], b: &[Value], by: &[(&Expr, bool)]) -> Ordering {
+fn compare_keys(a: &[Value], b: &[Value], by: &[(&Expr, bool)]) -> Ordering {
     for ((a, b), (expr, descending)) in a.iter().zip(b).zip(by) {
         let compared = order(&Datum::from(a), &Datum::from(b), expr.ty.collation);
         if compared != Ordering::Equal {

@@ -5,49 +5,42 @@ use std::ops::Range;
 
 use format::value::Value;
 
-use super::row::{Kept, KeptRow};
+use super::row::{KeptRow, WindowRow};
 use crate::expression::{Datum, Expr, order};
 
 pub struct Partition<'p> {
-    /// Keys, and numbers of rows. Behind `width` parts of the partition a key has those of the order.
-    keys: &'p [(Vec<Value>, u32)],
+    /// Behind `width` parts of the partition their keys have those of the order.
+    rows: &'p [WindowRow],
     width: usize,
     pub order: &'p [(Expr, bool)],
-    rows: &'p [Kept],
     place: &'p [u16],
     /// Where each group of peers begins, and the end of the last.
     groups: Vec<usize>,
 }
 
 impl<'p> Partition<'p> {
-    pub fn new(
-        keys: &'p [(Vec<Value>, u32)],
-        width: usize,
-        order: &'p [(Expr, bool)],
-        rows: &'p [Kept],
-        place: &'p [u16],
-    ) -> Partition<'p> {
-        let mut partition = Partition { keys, width, order, rows, place, groups: vec![0] };
-        for at in 1..keys.len() {
+    pub fn new(rows: &'p [WindowRow], width: usize, order: &'p [(Expr, bool)], place: &'p [u16]) -> Partition<'p> {
+        let mut partition = Partition { rows, width, order, place, groups: vec![0] };
+        for at in 1..rows.len() {
             if !partition.are_peers(at - 1, at) {
                 partition.groups.push(at);
             }
         }
-        partition.groups.push(keys.len());
+        partition.groups.push(rows.len());
         partition
     }
 
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.rows.len()
     }
 
     pub fn row(&self, at: usize) -> KeptRow<'p> {
-        KeptRow { place: self.place, kept: &self.rows[self.keys[at].1 as usize] }
+        KeptRow { place: self.place, kept: &self.rows[at] }
     }
 
     /// The value of the only expression of the order.
     pub fn key(&self, at: usize) -> &'p Value {
-        &self.keys[at].0[self.width]
+        &self.rows[at].keys[self.width]
     }
 
     /// How the key of a row compares with a value, in the order's direction.
@@ -58,7 +51,7 @@ impl<'p> Partition<'p> {
     }
 
     fn are_peers(&self, a: usize, b: usize) -> bool {
-        let (a, b) = (&self.keys[a].0[self.width..], &self.keys[b].0[self.width..]);
+        let (a, b) = (&self.rows[a].keys[self.width..], &self.rows[b].keys[self.width..]);
         let equal = |((a, b), (expr, _)): ((&Value, &Value), &(Expr, bool))| {
             order(&Datum::from(a), &Datum::from(b), expr.ty.collation) == Ordering::Equal
         };

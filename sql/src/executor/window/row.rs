@@ -2,9 +2,15 @@
 
 use format::value::Value;
 
+use crate::error::Result;
+use crate::executor::memory::row_bytes;
+use crate::executor::sorter::Record;
 use crate::expression::{Datum, Fields};
+use crate::temporary::values::{Source, write_values};
 
-pub struct Kept {
+pub struct WindowRow {
+    /// The parts of its partition and of the order, of the functions that are computed next.
+    pub keys: Vec<Value>,
     /// The slots that are read from here on.
     pub values: Vec<Value>,
     pub aggregates: Vec<Value>,
@@ -12,10 +18,31 @@ pub struct Kept {
     pub windows: Vec<Value>,
 }
 
+impl Record for WindowRow {
+    fn bytes(&self) -> u64 {
+        [&self.keys, &self.values, &self.aggregates, &self.windows].into_iter().map(|values| row_bytes(values)).sum()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let lists = [&self.keys, &self.values, &self.aggregates, &self.windows];
+        lists.into_iter().for_each(|values| write_values(values, out));
+    }
+
+    fn read(record: &[u8]) -> Result<WindowRow> {
+        let mut source = Source(record);
+        Ok(WindowRow {
+            keys: source.new_values()?,
+            values: source.new_values()?,
+            aggregates: source.new_values()?,
+            windows: source.new_values()?,
+        })
+    }
+}
+
 /// The row as what expressions are evaluated on.
 pub struct KeptRow<'k> {
     pub place: &'k [u16],
-    pub kept: &'k Kept,
+    pub kept: &'k WindowRow,
 }
 
 impl Fields for KeptRow<'_> {

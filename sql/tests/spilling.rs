@@ -1,0 +1,572 @@
+//! Queries whose rows do not fit into their buffers have the same answers as those whose rows do; what they keep is
+//! accounted for; and KILL ends them in any operator.
+//!
+//! `SPILL_CASES=10000 cargo test -p sql --test spilling` asks as many queries; `SPILL_SEED=n` replays one.
+
+mod common;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use common::random::{Random, first_seed};
+use common::{Scratch, ask, instance, session, session_of};
+use parking_lot::Mutex;
+use sql::temporary::file::{Directory, SpillFile};
+use sql::{Instance, Session};
+use storage::{Config, Kill};
+
+const SMALL: &str = "SET sort_buffer_size = 32768, join_buffer_size = 128, tmp_table_size = 1024";
+const LARGE: &str = "SET sort_buffer_size = 1 << 30, join_buffer_size = 1 << 30, tmp_table_size = 1 << 30, \
+                     max_heap_table_size = 1 << 30";
+
+/// Columns that compare with their own kind, and how a table has them.
+const COLUMNS: &[(&str, &str)] = &[
+    ("i", "INT"),
+    ("s", "SMALLINT"),
+    ("v", "VARCHAR(60) COLLATE utf8mb4_general_ci"),
+    ("w", "VARCHAR(60) COLLATE utf8mb4_0900_ai_ci"),
+    ("b", "VARBINARY(60)"),
+    ("d", "DECIMAL(20,3)"),
+    ("f", "DOUBLE"),
+    ("m", "DATETIME(3)"),
+    ("p", "TIMESTAMP NULL"),
+    ("h", "TIME"),
+    ("y", "YEAR"),
+    ("e", "ENUM('one','two','three')"),
+    ("t", "SET('x','y','z')"),
+    ("j", "JSON"),
+    ("x", "TEXT"),
+];
+
+fn literal(random: &mut Random, column: &str) -> String {
+    if random.below(9) == 0 {
+        return "NULL".to_owned();
+    }
+    let number = random.below(160);
+    match column {
+        "i" => format!("{}", number as i64 - 40),
+        // Nearly all rows have one key.
+        "s" => if random.below(30) == 0 { format!("{}", number % 5) } else { "7".to_owned() },
+        "v" | "w" => {
+            let text = format!("text number {number}");
+            format!("'{}'", if random.below(2) == 0 { text.to_uppercase() } else { text })
+        }
+        "b" => format!("x'{:04X}'", number * 31),
+        "d" => format!("{}.{:03}", number, number % 4 * 250),
+        "f" => format!("{}", number as f64 / 4.0),
+        "m" => format!("'2020-01-{:02} 10:{:02}:00.500'", number % 28 + 1, number % 60),
+        "p" => format!("'2021-03-{:02} 02:{:02}:00'", number % 28 + 1, number % 60),
+        "h" => format!("'{}{}:{:02}:00'", if number % 2 == 0 { "-" } else { "" }, number, number % 60),
+        "y" => format!("{}", 1990 + number % 60),
+        "e" => format!("{}", number % 3 + 1),
+        "t" => format!("{}", number % 8),
+        "j" => format!("'{{\"k\": [{number}, \"{number}\", null]}}'"),
+        // Some are longer than a buffer.
+        _ => match random.below(80) {
+            0 => format!("REPEAT('long {number} ', 5000)"),
+            _ => format!("'short {number}'"),
+        },
+    }
+}
+
+fn fill(session: &mut Session, name: &str, rows: usize, random: &mut Random) {
+    let columns: Vec<String> = COLUMNS.iter().map(|(name, ty)| format!("{name} {ty}")).collect();
+    run(session, &format!("CREATE TABLE {name} (id INT PRIMARY KEY, {})", columns.join(", ")));
+    let mut id = 0;
+    while id < rows {
+        let some: Vec<String> = (0..100.min(rows - id))
+            .map(|at| {
+                let values: Vec<String> = COLUMNS.iter().map(|(column, _)| literal(random, column)).collect();
+                format!("({}, {})", id + at, values.join(", "))
+            })
+            .collect();
+        run(session, &format!("INSERT INTO {name} VALUES {}", some.join(", ")));
+        id += some.len();
+    }
+}
+
+/// What a statement that must succeed answers.
+fn run(session: &mut Session, statement: &str) -> Vec<String> {
+    let lines = ask(session, statement);
+    assert!(!lines.iter().any(|line| line.starts_with('!')), "{statement}: {lines:?}");
+    lines
+}
+
+struct Maker(Random);
+
+impl Maker {
+    fn column(&mut self) -> &'static str {
+        COLUMNS[self.0.below(COLUMNS.len())].0
+    }
+
+    /// A column by which rows can be grouped into few groups or many.
+    fn some_columns(&mut self) -> Vec<&'static str> {
+        let count = 1 + self.0.below(3);
+        let mut columns: Vec<&'static str> = (0..count).map(|_| self.column()).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
+    fn aggregate(&mut self, alias: &str) -> String {
+        let column = self.column();
+        match self.0.below(10) {
+            0 => "COUNT(*)".to_owned(),
+            1 => format!("SUM({alias}.i)"),
+            2 => format!("AVG({alias}.d)"),
+            3 => format!("SUM({alias}.f)"),
+            4 => format!("COUNT(DISTINCT {alias}.{column})"),
+            5 => format!("GROUP_CONCAT(DISTINCT {alias}.i ORDER BY {alias}.i DESC)"),
+            6 => format!("SUM(DISTINCT {alias}.d)"),
+            7 => format!("BIT_XOR({alias}.id)"),
+            8 => format!("MIN({alias}.{column})"),
+            _ => format!("MAX({alias}.{column})"),
+        }
+    }
+
+    fn order(&mut self, prefix: &str) -> String {
+        let columns = self.some_columns();
+        let one = |maker: &mut Maker, column: &str| format!("{prefix}{column}{}", maker.0.one(&["", " DESC"]));
+        let list: Vec<String> = columns.into_iter().map(|column| one(self, column)).collect();
+        list.join(", ")
+    }
+
+    fn limit(&mut self) -> String {
+        match self.0.below(3) {
+            0 => format!(" LIMIT {}", self.0.below(700)),
+            1 => format!(" LIMIT {}, {}", self.0.below(900), self.0.below(900)),
+            _ => String::new(),
+        }
+    }
+
+    /// An equality that not too many rows have with each other.
+    fn joined(&mut self) -> String {
+        let column = loop {
+            let column = self.column();
+            if !matches!(column, "s" | "e" | "t") {
+                break column;
+            }
+        };
+        match self.0.below(4) {
+            0 => "a.s = b.s AND a.i = b.i".to_owned(),
+            1 => format!("a.{column} = b.{column} AND a.id <> b.id + 1"),
+            _ => format!("a.{column} = b.{column}"),
+        }
+    }
+
+    /// A query, and whether its rows have an order.
+    fn query(&mut self) -> (String, bool) {
+        let columns = self.some_columns();
+        let list = columns.join(", ");
+        match self.0.below(16) {
+            // Rows that are sorted as they are stored.
+            0 => (format!("SELECT * FROM big ORDER BY {}, id{}", self.order(""), self.limit()), true),
+            1 => (format!("SELECT DISTINCT {list} FROM big ORDER BY {list}{}", self.limit()), true),
+            2 => {
+                let order = self.order("");
+                (format!("SELECT id, CONCAT(v, '!'), x, j FROM big ORDER BY {order}, id{}", self.limit()), true)
+            }
+            3 => (format!("SELECT DISTINCT {list}, i + 1 FROM big"), false),
+            4 => {
+                let (one, other) = (self.aggregate("g"), self.aggregate("g"));
+                let having = self.0.one(&["", " HAVING COUNT(*) > 2"]);
+                (format!("SELECT {list}, {one}, {other} FROM big g GROUP BY {list}{having}"), false)
+            }
+            5 => {
+                let one = self.aggregate("g");
+                (format!("SELECT {list}, {one}, COUNT(*) FROM big g GROUP BY {list} WITH ROLLUP"), true)
+            }
+            6 => {
+                let (one, other) = (self.0.one(&["", " ALL"]), self.0.one(&["", " ALL"]));
+                let set = |maker: &mut Maker| maker.0.one(&["UNION", "EXCEPT", "INTERSECT"]).to_owned();
+                let (first, second) = (set(self), set(self));
+                let query = format!(
+                    "SELECT {list} FROM big {first}{one} SELECT {list} FROM small {second}{other} \
+                     SELECT {list} FROM big WHERE id % 3 = 0"
+                );
+                (query, false)
+            }
+            7 => {
+                let on = self.joined();
+                (format!("SELECT a.id, b.id, a.{} FROM big a JOIN small b ON {on}", columns[0]), false)
+            }
+            8 => {
+                let on = self.joined();
+                let filter = self.0.one(&["", " AND b.id > 100", " AND a.id < 900"]);
+                let after = self.0.one(&["", " WHERE b.i IS NULL", " WHERE b.id IS NULL OR b.id < 300"]);
+                (format!("SELECT a.id, b.id, b.v FROM big a LEFT JOIN small b ON {on}{filter}{after}"), false)
+            }
+            9 => {
+                let not = self.0.one(&["", "NOT "]);
+                let on = self.joined();
+                (format!("SELECT a.id FROM big a WHERE {not}EXISTS (SELECT 1 FROM small b WHERE {on} AND b.id > 9)"), false)
+            }
+            10 => {
+                let (on, aggregate) = (self.joined(), self.aggregate("a"));
+                let query = format!(
+                    "SELECT c.e, COUNT(*), SUM(a.id), {aggregate} FROM small a JOIN small b ON {on} \
+                     JOIN (SELECT DISTINCT e, y FROM big) c ON c.y = b.y GROUP BY c.e"
+                );
+                (query, false)
+            }
+            11 => {
+                let column = columns[0];
+                let query = format!(
+                    "WITH c AS (SELECT {column} AS k, COUNT(*) AS n, MIN(id) AS least FROM big GROUP BY {column}, id % 7) \
+                     SELECT a.k, a.n, b.n FROM c a JOIN c b ON a.least = b.least WHERE a.n >= (SELECT MIN(n) FROM c)"
+                );
+                (query, false)
+            }
+            12 => {
+                let (part, order) = (self.column(), self.order(""));
+                let query = format!(
+                    "SELECT id, ROW_NUMBER() OVER (PARTITION BY {part} ORDER BY {order}, id), \
+                     SUM(i) OVER (ORDER BY id ROWS BETWEEN 5 PRECEDING AND CURRENT ROW), \
+                     RANK() OVER (ORDER BY {order}) FROM big"
+                );
+                (query, false)
+            }
+            13 => {
+                let all = self.0.one(&["ALL", "DISTINCT"]);
+                let query = format!(
+                    "WITH RECURSIVE r (n, k, v) AS (SELECT 1, i, v FROM small UNION {all} \
+                     SELECT n + 1, k, v FROM r WHERE n < 3) SELECT n, k, COUNT(*) FROM r GROUP BY n, k"
+                );
+                (query, false)
+            }
+            14 => {
+                let column = columns[0];
+                let query = format!(
+                    "SELECT a.id, d.n FROM small a JOIN LATERAL (SELECT COUNT(*) AS n, MAX(x) AS x FROM big b \
+                     WHERE b.id BETWEEN a.id AND a.id + 5 AND b.{column} IS NOT NULL) d \
+                     WHERE a.id < 40 AND a.i NOT IN (SELECT i + 100 FROM big WHERE i IS NOT NULL)"
+                );
+                (query, false)
+            }
+            _ => {
+                // Skew: what is equal cannot be divided.
+                let outer = self.0.one(&["JOIN", "LEFT JOIN"]);
+                let query = format!(
+                    "SELECT a.id, COUNT(*), MAX(b.id), COUNT(b.w) FROM (SELECT * FROM big LIMIT 40) a {outer} big b \
+                     ON a.s = b.s AND b.id > a.id * 10 GROUP BY a.id"
+                );
+                (query, false)
+            }
+        }
+    }
+}
+
+/// Texts that are equal by their collations may be told apart by case.
+fn folded(mut lines: Vec<String>, is_ordered: bool) -> Vec<String> {
+    lines.iter_mut().for_each(|line| *line = line.to_lowercase());
+    if !is_ordered {
+        lines.sort_unstable();
+    }
+    lines
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn status(session: &mut Session, name: &str) -> u64 {
+    let lines = run(session, &format!("SHOW STATUS LIKE '{name}'"));
+    lines[1].rsplit(' ').next().and_then(|text| text.parse().ok()).expect("a number")
+}
+
+/// An instance whose temporary files are in a directory of their own.
+fn instance_with_tmpdir(scratch: &Scratch) -> Arc<Instance> {
+    let tmpdir = scratch.0.join("tmp");
+    std::fs::create_dir_all(&tmpdir).expect("a directory");
+    let data = scratch.0.join("data");
+    std::fs::create_dir_all(&data).expect("a directory");
+    let config = Config { pool_bytes: 64 << 20, log_bytes: 64 << 20, ..Config::tiny() };
+    let instance = instance(&data, config);
+    instance.variables.load_option("tmpdir", &tmpdir.display().to_string()).expect("an option");
+    instance
+}
+
+#[test]
+fn small_buffers_and_large_ones_give_the_same_rows() {
+    let scratch = Scratch::new("spilling");
+    let instance = instance_with_tmpdir(&scratch);
+    let (cases, seed) = (number("SPILL_CASES", 120), number("SPILL_SEED", first_seed()));
+    let mut random = Random::new(1);
+    let (mut small, mut large) = (session(&instance), session(&instance));
+    run(&mut small, SMALL);
+    run(&mut large, LARGE);
+    fill(&mut large, "big", 1500, &mut random);
+    fill(&mut large, "small", 600, &mut random);
+    let cases = if std::env::var_os("SPILL_SEED").is_some() { 1 } else { cases };
+    for seed in seed..seed + cases {
+        let (query, is_ordered) = Maker(Random::new(seed)).query();
+        let expected = folded(run(&mut large, &query), is_ordered);
+        let got = folded(run(&mut small, &query), is_ordered);
+        assert!(
+            got == expected,
+            "SPILL_SEED={seed}: {query}\n{} rows and {} rows\nfirst differing: {:?}",
+            got.len(),
+            expected.len(),
+            got.iter().zip(&expected).find(|(got, expected)| got != expected)
+        );
+    }
+    assert_eq!(instance.temporary.budget.lent_bytes(), 0, "all memory was given back");
+    assert_eq!(std::fs::read_dir(scratch.0.join("tmp")).expect("a directory").count(), 0, "all files are gone");
+    assert_eq!(status(&mut large, "Created_tmp_files"), 0);
+    if cases > 50 {
+        for name in ["Created_tmp_files", "Created_tmp_disk_tables", "Sort_merge_passes"] {
+            assert!(status(&mut small, name) > 0, "{name} counts");
+        }
+    }
+}
+
+#[test]
+fn status_tells_which_statement_used_files() {
+    let scratch = Scratch::new("spilling-status");
+    let instance = instance_with_tmpdir(&scratch);
+    let mut session = session(&instance);
+    run(&mut session, SMALL);
+    fill(&mut session, "big", 1000, &mut Random::new(2));
+    let mut seen = [0; 3];
+    let mut grown = |session: &mut Session, statement: &str| {
+        run(session, statement);
+        let now = ["Created_tmp_files", "Created_tmp_disk_tables", "Sort_merge_passes"].map(|name| status(session, name));
+        let grown = [0, 1, 2].map(|at| now[at] - seen[at]);
+        seen = now;
+        grown
+    };
+    assert_eq!(grown(&mut session, "SELECT id FROM big ORDER BY id DESC LIMIT 3"), [0, 0, 0]);
+    assert_eq!(grown(&mut session, "SELECT v FROM big ORDER BY v LIMIT 1"), [0, 0, 0], "one row fits");
+    let [files, tables, passes] = grown(&mut session, "SELECT * FROM big ORDER BY v");
+    assert!(files > 0 && tables == 0 && passes > 0);
+    let [files, tables, passes] = grown(&mut session, "SELECT id, COUNT(*) FROM big GROUP BY id");
+    assert!(files > 0 && tables == 1 && passes == 0);
+    let [files, tables, _] = grown(&mut session, "SELECT COUNT(*) FROM (SELECT * FROM big LIMIT 900) a");
+    assert!(files == 1 && tables == 1);
+}
+
+/// Temporary files that have room for so many bytes together.
+struct Disk {
+    left: Arc<AtomicI64>,
+}
+
+struct FileOfDisk {
+    left: Arc<AtomicI64>,
+    bytes: Mutex<Vec<u8>>,
+}
+
+impl Directory for Disk {
+    fn create(&self) -> io::Result<Box<dyn SpillFile>> {
+        Ok(Box::new(FileOfDisk { left: self.left.clone(), bytes: Mutex::default() }))
+    }
+
+    fn path(&self) -> &Path {
+        Path::new("/full")
+    }
+}
+
+impl SpillFile for FileOfDisk {
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        if self.left.fetch_sub(bytes.len() as i64, Ordering::Relaxed) < bytes.len() as i64 {
+            return Err(io::Error::from_raw_os_error(28));
+        }
+        let mut file = self.bytes.lock();
+        let end = offset as usize + bytes.len();
+        if file.len() < end {
+            file.resize(end, 0);
+        }
+        file[offset as usize..end].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        let file = self.bytes.lock();
+        let found = file.get(offset as usize..offset as usize + bytes.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        bytes.copy_from_slice(found);
+        Ok(())
+    }
+}
+
+/// A statement for each operator, over the tables `big` and `small`.
+const SPILLING: &[&str] = &[
+    "SELECT * FROM big ORDER BY v, id",
+    "SELECT CONCAT(x, id) FROM big ORDER BY j",
+    "SELECT DISTINCT id + 1, v FROM big",
+    "SELECT v, i, COUNT(*) FROM big GROUP BY v, i",
+    "SELECT v, i, COUNT(*) FROM big GROUP BY v, i WITH ROLLUP",
+    "SELECT id, v FROM big EXCEPT SELECT id, w FROM big",
+    "SELECT id, v FROM big UNION SELECT id, w FROM big",
+    "SELECT a.id, b.id FROM small a JOIN big b ON a.v = b.v",
+    "SELECT a.id, b.id FROM small a LEFT JOIN big b ON a.v = b.v",
+    "SELECT a.id FROM small a WHERE NOT EXISTS (SELECT 1 FROM big b WHERE a.v = b.v)",
+    "SELECT COUNT(*) FROM (SELECT id, v FROM big LIMIT 1000) a",
+    "SELECT id, RANK() OVER (PARTITION BY v ORDER BY x) FROM big",
+    "WITH RECURSIVE r (n, k, v) AS (SELECT 1, i, v FROM big UNION ALL SELECT n + 1, k, v FROM r WHERE n < 3) \
+     SELECT COUNT(*) FROM r",
+    "INSERT INTO copy SELECT id, v FROM big",
+    "CREATE TABLE other SELECT id, x FROM big",
+];
+
+#[test]
+fn a_full_disk_is_an_error_of_the_statement_alone() {
+    let scratch = Scratch::new("spilling-full");
+    let instance = instance_with_tmpdir(&scratch);
+    let left = Arc::new(AtomicI64::new(i64::MAX));
+    instance.temporary.files.set_directory(Arc::new(Disk { left: left.clone() }));
+    let mut session = session(&instance);
+    fill(&mut session, "big", 1200, &mut Random::new(3));
+    fill(&mut session, "small", 300, &mut Random::new(4));
+    run(&mut session, "CREATE TABLE copy (id INT PRIMARY KEY, v TEXT)");
+    run(&mut session, SMALL);
+    let clean = |session: &mut Session| {
+        run(session, "DELETE FROM copy");
+        run(session, "DROP TABLE IF EXISTS other");
+    };
+    for statement in SPILLING {
+        left.store(i64::MAX, Ordering::Relaxed);
+        let expected = folded(run(&mut session, statement), false);
+        let used = i64::MAX - left.load(Ordering::Relaxed);
+        assert!(used > 0, "{statement} needs a file");
+        for room in [0, used / 2, used - 1] {
+            clean(&mut session);
+            left.store(room, Ordering::Relaxed);
+            let lines = ask(&mut session, statement);
+            let last = lines.last().map(String::as_str).unwrap_or_default();
+            assert_eq!(last, "! 3 Error writing file '/full' (OS errno 28 - No space left on device)", "{statement}");
+            assert_eq!(run(&mut session, "SELECT COUNT(*) FROM copy")[1], "| 0", "{statement}");
+            assert_eq!(instance.temporary.budget.lent_bytes(), 0, "{statement}");
+        }
+        clean(&mut session);
+        left.store(i64::MAX, Ordering::Relaxed);
+        assert_eq!(folded(run(&mut session, statement), false), expected, "{statement}");
+        clean(&mut session);
+    }
+}
+
+#[test]
+fn all_sessions_share_one_budget() {
+    let scratch = Scratch::new("spilling-budget");
+    let instance = instance_with_tmpdir(&scratch);
+    let mut first = session(&instance);
+    fill(&mut first, "big", 1200, &mut Random::new(5));
+    fill(&mut first, "small", 300, &mut Random::new(6));
+    run(&mut first, "CREATE TABLE copy (id INT PRIMARY KEY, v TEXT)");
+    run(&mut first, "SET GLOBAL temptable_max_ram = 2097152");
+    // Somebody else has nearly all of it.
+    assert!(instance.temporary.budget.lend(2_097_152 - 65_536, u64::MAX));
+    run(&mut first, LARGE);
+    // A partition of a window cannot be divided; the other operators can do with little.
+    let statements: Vec<&str> =
+        SPILLING[..SPILLING.len() - 2].iter().copied().filter(|statement| !statement.contains("OVER")).collect();
+    for statement in &statements {
+        run(&mut first, statement);
+    }
+    assert!(status(&mut first, "Created_tmp_files") > SPILLING.len() as u64 / 2);
+    // What cannot be divided is refused.
+    let refused = ask(&mut first, "SELECT COUNT(DISTINCT id, v, x) FROM big");
+    assert_eq!(refused.last().map(|line| &line[..6]), Some("! 1038"), "{refused:?}");
+    instance.temporary.budget.give_back(2_097_152 - 65_536);
+    run(&mut first, "SELECT COUNT(DISTINCT id, v, x) FROM big");
+    // Many at once take no more than there is, and the little that each needs in any case.
+    let most = std::thread::scope(|scope| {
+        let sessions: Vec<_> = (0..4_usize)
+            .map(|number| {
+                let (instance, statements) = (&instance, &statements);
+                scope.spawn(move || {
+                    let mut session = session(instance);
+                    run(&mut session, LARGE);
+                    for turn in 0..6 {
+                        run(&mut session, statements[(number * 3 + turn) % statements.len()]);
+                    }
+                })
+            })
+            .collect();
+        let mut most = 0;
+        while !sessions.iter().all(|session| session.is_finished()) {
+            most = most.max(instance.temporary.budget.lent_bytes());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        sessions.into_iter().for_each(|session| session.join().expect("a session"));
+        most
+    });
+    assert!(most > 0 && most < 2_097_152 + 4 * (4 << 20), "{most}");
+    assert_eq!(instance.temporary.budget.lent_bytes(), 0);
+}
+
+/// Statements that would run for long, each in another operator.
+const LONG: &[(&str, &str)] = &[
+    ("nested loops", "SELECT COUNT(*) FROM n a, n b, n c WHERE a.x + b.x + c.x = -1"),
+    ("rows in memory", "WITH c AS (SELECT x FROM n LIMIT 900) SELECT COUNT(*) FROM c a, c b, c d WHERE a.x + b.x + d.x < 0"),
+    ("semi-joins", "SELECT COUNT(*) FROM n a, n b WHERE NOT EXISTS (SELECT 1 FROM n c WHERE c.x = a.x + b.x + 900000)"),
+    ("a sort of stored rows", "SELECT a.x FROM n a, n b ORDER BY a.y, a.x"),
+    ("a sort", "SELECT a.x * b.x AS p FROM n a, n b ORDER BY p DESC, a.y"),
+    ("a sort of the first", "SELECT a.x * b.x AS p FROM n a, n b ORDER BY p DESC LIMIT 5"),
+    ("groups", "SELECT a.x * 10000 + b.x AS g, COUNT(*) FROM n a, n b GROUP BY g"),
+    ("one group", "SELECT SUM(SQRT(a.x * b.x)) FROM n a, n b, n c"),
+    ("rollup", "SELECT a.x, b.x, COUNT(*) FROM n a, n b GROUP BY a.x, b.x WITH ROLLUP"),
+    ("distinct values", "SELECT COUNT(DISTINCT a.x * 10000 + b.x) FROM n a, n b"),
+    ("distinct", "SELECT DISTINCT a.x * 10000 + b.x FROM n a, n b"),
+    ("a hash join", "SELECT COUNT(*) FROM n a JOIN n b ON a.z = b.z JOIN n c ON c.z = b.z WHERE a.x + b.x + c.x < 0"),
+    ("an outer hash join", "SELECT COUNT(*) FROM n a LEFT JOIN n b ON a.z = b.z LEFT JOIN n c ON c.z = b.z"),
+    ("a built table", "SELECT COUNT(*) FROM n a JOIN (SELECT p.x * q.x AS v FROM n p, n q) d ON d.v = a.x"),
+    ("a union", "SELECT a.x * b.x FROM n a, n b UNION SELECT a.x + b.x FROM n a, n b"),
+    ("an intersection", "SELECT a.x * b.x FROM n a, n b INTERSECT SELECT a.x + b.x FROM n a, n b"),
+    ("a difference", "SELECT a.x * b.x FROM n a, n b EXCEPT ALL SELECT a.x + b.x FROM n a, n b"),
+    ("windows", "SELECT SUM(a.x) OVER (ORDER BY b.x, a.y), RANK() OVER (ORDER BY a.x) FROM n a, n b"),
+    ("small partitions", "SELECT COUNT(*) OVER (PARTITION BY a.x, b.x) FROM n a, n b"),
+    ("a moving frame", "SELECT SUM(x / 3e0) OVER (ORDER BY x ROWS BETWEEN 2500 PRECEDING AND CURRENT ROW) FROM \
+                        (SELECT a.x FROM n a, n b) d"),
+    ("recursion", "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT COUNT(*) FROM r"),
+    ("a wide recursion", "WITH RECURSIVE r AS (SELECT x, 1 AS l FROM n UNION ALL SELECT r.x, l + 1 FROM r, n WHERE l < 3) \
+                          SELECT COUNT(*) FROM r"),
+    ("a subquery for each row", "SELECT COUNT(*) FROM n a WHERE (SELECT SUM(b.y * a.x) FROM n b, n c) < 0"),
+    ("lateral tables", "SELECT COUNT(*) FROM n a, n b, LATERAL (SELECT SUM(x) AS s FROM n WHERE x > a.x) d WHERE s < 0"),
+    ("parts of documents", "SELECT COUNT(*) FROM n a, n b, JSON_TABLE('[1,2,3,4,5,6,7,8]', '$[*]' COLUMNS (q INT PATH '$')) j"),
+    ("texts", "SELECT GROUP_CONCAT(a.x ORDER BY b.x DESC, a.y) FROM n a, n b"),
+    ("a joined update", "UPDATE n a, n b, n c SET a.y = 0 WHERE a.x + b.x + c.x = -1"),
+    ("a joined deletion", "DELETE a FROM n a, n b, n c WHERE a.x + b.x + c.x = -1"),
+    ("an insertion of a query", "INSERT INTO copy SELECT a.x * 10000 + b.x, a.y FROM n a, n b"),
+    ("a new table", "CREATE TABLE other SELECT a.x * b.x AS p, a.y FROM n a, n b"),
+];
+
+#[test]
+fn kill_ends_every_operator() {
+    let scratch = Scratch::new("spilling-kill");
+    let instance = instance_with_tmpdir(&scratch);
+    let mut admin = session(&instance);
+    run(&mut admin, "SET cte_max_recursion_depth = 4000");
+    run(&mut admin, "CREATE TABLE n (x INT PRIMARY KEY, y VARCHAR(20), z INT)");
+    run(&mut admin, "CREATE TABLE copy (x INT PRIMARY KEY, y VARCHAR(20))");
+    run(&mut admin, "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 4000) \
+                     SELECT x, CONCAT('text ', x), x % 3 FROM r");
+    for (number, (what, statement)) in LONG.iter().enumerate() {
+        for buffers in [SMALL, "SET tmp_table_size = DEFAULT"] {
+            let process = instance.processes.register("localhost");
+            let mut session = session_of(&instance, process.clone());
+            run(&mut session, buffers);
+            run(&mut session, "SET cte_max_recursion_depth = 4294967295, group_concat_max_len = 1 << 30");
+            let delay = Duration::from_millis([15, 60, 180][number % 3]);
+            let (lines, waited) = std::thread::scope(|scope| {
+                let running = scope.spawn(move || ask(&mut session, statement));
+                std::thread::sleep(delay);
+                let killed = Instant::now();
+                process.kill(Kill::Query);
+                (running.join().expect("a session"), killed.elapsed())
+            });
+            let last = lines.last().map(String::as_str).unwrap_or_default();
+            assert_eq!(last, "! 1317 Query execution was interrupted", "{what}: {} lines", lines.len());
+            // On a machine that has other things to do; without KILL they take minutes.
+            assert!(waited < Duration::from_secs(4), "{what} went on for {waited:?}");
+            assert_eq!(instance.temporary.budget.lent_bytes(), 0, "{what}");
+        }
+    }
+    assert_eq!(run(&mut admin, "SELECT COUNT(*), SUM(x), COUNT(DISTINCT y), MIN(z) FROM n")[1], "| 4000 | 8002000 | 4000 | 0");
+    assert_eq!(run(&mut admin, "SELECT COUNT(*) FROM copy")[1], "| 0");
+    assert_eq!(ask(&mut admin, "SELECT 1 FROM other"), ["! 1146 Table 'test.other' doesn't exist"]);
+    run(&mut admin, "SET max_execution_time = 50");
+    let lines = ask(&mut admin, "SELECT a.x * b.x AS p FROM n a, n b ORDER BY p DESC, a.y");
+    assert_eq!(lines.last().map(|line| &line[..6]), Some("! 3024"));
+}
