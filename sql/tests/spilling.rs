@@ -49,7 +49,13 @@ fn literal(random: &mut Random, column: &str) -> String {
     match column {
         "i" => format!("{}", number as i64 - 40),
         // Nearly all rows have one key.
-        "s" => if random.below(30) == 0 { format!("{}", number % 5) } else { "7".to_owned() },
+        "s" => {
+            if random.below(30) == 0 {
+                format!("{}", number % 5)
+            } else {
+                "7".to_owned()
+            }
+        }
         "v" | "w" => {
             let text = format!("text number {number}");
             format!("'{}'", if random.below(2) == 0 { text.to_uppercase() } else { text })
@@ -201,8 +207,14 @@ impl Maker {
             }
             9 => {
                 let not = self.0.one(&["", "NOT "]);
-                let on = self.joined();
-                (format!("SELECT a.id FROM big a WHERE {not}EXISTS (SELECT 1 FROM small b WHERE {on} AND b.id > 9)"), false)
+                let on = match self.0.below(3) {
+                    0 => "a.s = b.s AND b.i > a.i + 50".to_owned(),
+                    _ => self.joined(),
+                };
+                (
+                    format!("SELECT a.id FROM big a WHERE {not}EXISTS (SELECT 1 FROM small b WHERE {on} AND b.id > 9)"),
+                    false,
+                )
             }
             10 => {
                 let (on, aggregate) = (self.joined(), self.aggregate("a"));
@@ -333,7 +345,8 @@ fn status_tells_which_statement_used_files() {
     let mut seen = [0; 3];
     let mut grown = |session: &mut Session, statement: &str| {
         run(session, statement);
-        let now = ["Created_tmp_files", "Created_tmp_disk_tables", "Sort_merge_passes"].map(|name| status(session, name));
+        let now =
+            ["Created_tmp_files", "Created_tmp_disk_tables", "Sort_merge_passes"].map(|name| status(session, name));
         let grown = [0, 1, 2].map(|at| now[at] - seen[at]);
         seen = now;
         grown
@@ -499,7 +512,10 @@ fn all_sessions_share_one_budget() {
 /// Statements that would run for long, each in another operator.
 const LONG: &[(&str, &str)] = &[
     ("nested loops", "SELECT COUNT(*) FROM n a, n b, n c WHERE a.x + b.x + c.x = -1"),
-    ("rows in memory", "WITH c AS (SELECT x FROM n LIMIT 900) SELECT COUNT(*) FROM c a, c b, c d WHERE a.x + b.x + d.x < 0"),
+    (
+        "rows in memory",
+        "WITH c AS (SELECT x FROM n LIMIT 900) SELECT COUNT(*) FROM c a, c b, c d WHERE a.x + b.x + d.x < 0",
+    ),
     ("semi-joins", "SELECT COUNT(*) FROM n a, n b WHERE NOT EXISTS (SELECT 1 FROM n c WHERE c.x = a.x + b.x + 900000)"),
     ("a sort of stored rows", "SELECT a.x FROM n a, n b ORDER BY a.y, a.x"),
     ("a sort", "SELECT a.x * b.x AS p FROM n a, n b ORDER BY p DESC, a.y"),
@@ -517,14 +533,26 @@ const LONG: &[(&str, &str)] = &[
     ("a difference", "SELECT a.x * b.x FROM n a, n b EXCEPT ALL SELECT a.x + b.x FROM n a, n b"),
     ("windows", "SELECT SUM(a.x) OVER (ORDER BY b.x, a.y), RANK() OVER (ORDER BY a.x) FROM n a, n b"),
     ("small partitions", "SELECT COUNT(*) OVER (PARTITION BY a.x, b.x) FROM n a, n b"),
-    ("a moving frame", "SELECT SUM(x / 3e0) OVER (ORDER BY x ROWS BETWEEN 2500 PRECEDING AND CURRENT ROW) FROM \
-                        (SELECT a.x FROM n a, n b) d"),
+    (
+        "a moving frame",
+        "SELECT SUM(x / 3e0) OVER (ORDER BY x ROWS BETWEEN 2500 PRECEDING AND CURRENT ROW) FROM \
+                        (SELECT a.x FROM n a, n b) d",
+    ),
     ("recursion", "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT COUNT(*) FROM r"),
-    ("a wide recursion", "WITH RECURSIVE r AS (SELECT x, 1 AS l FROM n UNION ALL SELECT r.x, l + 1 FROM r, n WHERE l < 3) \
-                          SELECT COUNT(*) FROM r"),
+    (
+        "a wide recursion",
+        "WITH RECURSIVE r AS (SELECT x, 1 AS l FROM n UNION ALL SELECT r.x, l + 1 FROM r, n WHERE l < 3) \
+                          SELECT COUNT(*) FROM r",
+    ),
     ("a subquery for each row", "SELECT COUNT(*) FROM n a WHERE (SELECT SUM(b.y * a.x) FROM n b, n c) < 0"),
-    ("lateral tables", "SELECT COUNT(*) FROM n a, n b, LATERAL (SELECT SUM(x) AS s FROM n WHERE x > a.x) d WHERE s < 0"),
-    ("parts of documents", "SELECT COUNT(*) FROM n a, n b, JSON_TABLE('[1,2,3,4,5,6,7,8]', '$[*]' COLUMNS (q INT PATH '$')) j"),
+    (
+        "lateral tables",
+        "SELECT COUNT(*) FROM n a, n b, LATERAL (SELECT SUM(x) AS s FROM n WHERE x > a.x) d WHERE s < 0",
+    ),
+    (
+        "parts of documents",
+        "SELECT COUNT(*) FROM n a, n b, JSON_TABLE('[1,2,3,4,5,6,7,8]', '$[*]' COLUMNS (q INT PATH '$')) j",
+    ),
     ("texts", "SELECT GROUP_CONCAT(a.x ORDER BY b.x DESC, a.y) FROM n a, n b"),
     ("a joined update", "UPDATE n a, n b, n c SET a.y = 0 WHERE a.x + b.x + c.x = -1"),
     ("a joined deletion", "DELETE a FROM n a, n b, n c WHERE a.x + b.x + c.x = -1"),
@@ -540,8 +568,11 @@ fn kill_ends_every_operator() {
     run(&mut admin, "SET cte_max_recursion_depth = 4000");
     run(&mut admin, "CREATE TABLE n (x INT PRIMARY KEY, y VARCHAR(20), z INT)");
     run(&mut admin, "CREATE TABLE copy (x INT PRIMARY KEY, y VARCHAR(20))");
-    run(&mut admin, "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 4000) \
-                     SELECT x, CONCAT('text ', x), x % 3 FROM r");
+    run(
+        &mut admin,
+        "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 4000) \
+                     SELECT x, CONCAT('text ', x), x % 3 FROM r",
+    );
     for (number, (what, statement)) in LONG.iter().enumerate() {
         for buffers in [SMALL, "SET tmp_table_size = DEFAULT"] {
             let process = instance.processes.register("localhost");
@@ -563,7 +594,10 @@ fn kill_ends_every_operator() {
             assert_eq!(instance.temporary.budget.lent_bytes(), 0, "{what}");
         }
     }
-    assert_eq!(run(&mut admin, "SELECT COUNT(*), SUM(x), COUNT(DISTINCT y), MIN(z) FROM n")[1], "| 4000 | 8002000 | 4000 | 0");
+    assert_eq!(
+        run(&mut admin, "SELECT COUNT(*), SUM(x), COUNT(DISTINCT y), MIN(z) FROM n")[1],
+        "| 4000 | 8002000 | 4000 | 0"
+    );
     assert_eq!(run(&mut admin, "SELECT COUNT(*) FROM copy")[1], "| 0");
     assert_eq!(ask(&mut admin, "SELECT 1 FROM other"), ["! 1146 Table 'test.other' doesn't exist"]);
     run(&mut admin, "SET max_execution_time = 50");

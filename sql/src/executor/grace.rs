@@ -29,8 +29,8 @@ use super::parts::{LEVELS, Parts};
 use super::row::{JoinRow, SourceRow};
 use crate::error::{Error, Result};
 use crate::planner::{SelectPlan, SourceKind, Step, TableStep};
-use crate::temporary::{Reader, Stream};
 use crate::temporary::values::{Source, write_bytes, write_values};
+use crate::temporary::{Reader, Stream};
 
 /// The rows of a table, divided, and those that look for them.
 pub struct Divided<'a> {

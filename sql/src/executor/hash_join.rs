@@ -59,7 +59,10 @@ pub enum Key {
 #[derive(Clone)]
 pub enum Form {
     /// These columns of a stored row.
-    Stored { columns: Rc<[usize]>, column_count: usize },
+    Stored {
+        columns: Rc<[usize]>,
+        column_count: usize,
+    },
     /// Its place among rows in memory.
     Place,
     Values,

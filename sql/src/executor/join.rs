@@ -60,7 +60,11 @@ impl<'a> Runner<'a> {
             Step::Table(step) if rest.is_empty() => self.table(step, row, next),
             Step::Table(step) => self.table(step, row, &mut |row| self.steps(rest, row, next)),
             Step::Semi { steps: inner, anti } => {
-                if self.finds(inner, row)? == *anti { Ok(true) } else { self.steps(rest, row, next) }
+                if self.finds(inner, row)? == *anti {
+                    Ok(true)
+                } else {
+                    self.steps(rest, row, next)
+                }
             }
             Step::Left { steps: inner, sources, filters } => {
                 let (matched, go_on) = self.matches(inner, filters, rest, row, next)?;

@@ -94,11 +94,7 @@ impl<'a> Windows<'a> {
     }
 
     /// Computes all functions, and gives each row.
-    pub fn finish(
-        self,
-        context: &EvalContext<'_>,
-        emit: &mut dyn FnMut(&dyn Fields) -> Result<bool>,
-    ) -> Result<()> {
+    pub fn finish(self, context: &EvalContext<'_>, emit: &mut dyn FnMut(&dyn Fields) -> Result<bool>) -> Result<()> {
         let Windows { environment, plan, place, passes, mut sorter } = self;
         for (number, pass) in passes.iter().enumerate() {
             let (mut sorted, _account, _) = sorter.finish(u64::MAX, &pass.compare(), context.session)?;
