@@ -65,7 +65,7 @@ fn literal(random: &mut Random, column: &str) -> String {
         "f" => format!("{}", number as f64 / 4.0),
         "m" => format!("'2020-01-{:02} 10:{:02}:00.500'", number % 28 + 1, number % 60),
         "p" => format!("'2021-03-{:02} 02:{:02}:00'", number % 28 + 1, number % 60),
-        "h" => format!("'{}{}:{:02}:00'", if number % 2 == 0 { "-" } else { "" }, number, number % 60),
+        "h" => format!("'{}{}:{:02}:00'", if number.is_multiple_of(2) { "-" } else { "" }, number, number % 60),
         "y" => format!("{}", 1990 + number % 60),
         "e" => format!("{}", number % 3 + 1),
         "t" => format!("{}", number % 8),

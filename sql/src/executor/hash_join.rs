@@ -12,7 +12,7 @@
 //! Rows of equal hash follow each other as they were read, so a join yields its rows in the order of nested loops. Other
 //! keys may have the same hash: the equality is evaluated on what is found. A row whose key is NULL equals nothing. If one
 //! of the values has no key, none are kept, and the table is read again for each row of those before it. If there is no
-//! memory for all rows, both sides are divided ([`super::grace`]).
+//! memory for all rows, both sides are divided ([`super::divided`]).
 
 use std::hash::Hasher;
 use std::rc::Rc;
@@ -21,7 +21,6 @@ use format::value::Decimal;
 use rustc_hash::{FxHashMap, FxHasher};
 use storage::{ColumnSet, Row};
 
-use super::grace::Divided;
 use super::memory::Account;
 use super::parts;
 use super::row::{IN_VALUES, SourceRow};
@@ -31,21 +30,6 @@ use crate::planner::{HashKey, KeyKind};
 use crate::temporary::values::{Source, write_values};
 
 const NULL: u32 = u32::MAX;
-
-/// What is known of a step's rows.
-#[derive(Clone, Default)]
-pub enum Kept<'a> {
-    /// The table has not been read.
-    #[default]
-    Unread,
-    /// It has been read once, and is kept when it is read again.
-    ReadOnce,
-    Rows(Rc<HashRows<'a>>),
-    /// They are divided, and so are rows that look for them.
-    Divided(Rc<Divided<'a>>),
-    /// It cannot be kept.
-    Refused,
-}
 
 /// The key of a row.
 pub enum Key {

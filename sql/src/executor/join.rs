@@ -7,8 +7,8 @@ use std::cell::RefCell;
 
 use storage::{Row, ScanRange};
 
-use super::grace::Building;
-use super::hash_join::{self, Kept, Key};
+use super::divided::{Building, Kept, table_of};
+use super::hash_join::{self, Key};
 use super::row::{IN_VALUES, JoinRow};
 use super::rows::{RowList, Rows};
 use super::{Environment, json_table, virtual_rows};
@@ -42,14 +42,6 @@ struct Read<'p> {
 pub type Next<'n> = dyn FnMut(&mut JoinRow<'_>) -> Result<bool> + 'n;
 
 impl<'a> Runner<'a> {
-    /// Runs all steps.
-    pub fn run(&self, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<()> {
-        if self.steps(&self.plan.steps, row, next)? && !self.kept.borrow().is_empty() {
-            self.run_divided(row, next)?;
-        }
-        Ok(())
-    }
-
     /// Runs some steps for the current row; false: the consumer has enough.
     pub fn steps(&self, steps: &[Step], row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
         let Some((step, rest)) = steps.split_first() else { return next(row) };
@@ -70,6 +62,20 @@ impl<'a> Runner<'a> {
                 let (matched, go_on) = self.matches(inner, filters, rest, row, next)?;
                 if matched { Ok(go_on) } else { self.without_match(sources, filters, rest, row, next) }
             }
+        }
+    }
+
+    /// Puts the current row aside if the rows that the step looks for are divided.
+    fn puts_aside(&self, step: &Step, row: &JoinRow<'_>) -> Result<bool> {
+        let Some(table) = table_of(step).filter(|table| !table.hash.is_empty()) else { return Ok(false) };
+        let divided = match self.kept.borrow().get(table.source) {
+            Some(Kept::Divided(divided)) => divided.clone(),
+            _ => return Ok(false),
+        };
+        let columns = hash_join::probe_columns(&table.hash);
+        match hash_join::key(columns, self.context, row, &mut Vec::new())? {
+            Key::Hash(hash) => divided.put_aside(hash, row).map(|()| true),
+            Key::Null | Key::None => Ok(false),
         }
     }
 
@@ -192,7 +198,7 @@ impl<'a> Runner<'a> {
     }
 
     /// The rows of a derived or virtual table, which are made when they are first wanted.
-    pub fn rows_of(&self, source: usize, row: &mut JoinRow<'_>) -> Result<Rows> {
+    fn rows_of(&self, source: usize, row: &mut JoinRow<'_>) -> Result<Rows> {
         if let SourceKind::JsonTable(table) = &self.plan.sources[source].kind {
             let rows = json_table::rows(table, &self.environment.memory, self.context, row)?;
             row.sources[source].rows = Some(rows.clone());
@@ -273,7 +279,11 @@ impl<'a> Runner<'a> {
 
     /// Reads a table to keep it.
     fn keep(&self, step: &TableStep, row: &mut JoinRow<'_>) -> Result<Kept<'a>> {
-        let mut building = Building::new(self, step, row)?;
+        let rows = match &self.plan.sources[step.source].kind {
+            SourceKind::Table(_) => None,
+            _ => Some(self.rows_of(step.source, row)?),
+        };
+        let mut building = Building::new(self.plan, &self.environment.memory, step, rows.as_deref());
         let mut scratch = Vec::new();
         let mut add = |row: &mut JoinRow<'_>| -> Result<bool> {
             self.environment.tick(self.context)?;

@@ -37,7 +37,7 @@ const LOAN_BYTES: u64 = 64 << 10;
 /// A statement gives back once it has borrowed so much more than it keeps.
 const SURPLUS_BYTES: u64 = 1 << 20;
 
-/// The most memory of the rows of a join that cannot be divided: see `executor::grace`.
+/// The most memory of the rows of a join that cannot be divided: see `executor::divided`.
 const WHOLE_JOIN_BYTES_MAX: u64 = 1 << 28;
 
 /// What limits an operator by itself.

@@ -19,6 +19,7 @@
 
 pub mod apply;
 pub mod change;
+mod divided;
 mod grace;
 mod grouping;
 mod hash_join;
@@ -101,7 +102,7 @@ impl Environment<'_> {
     pub fn tick(&self, context: &EvalContext<'_>) -> Result<()> {
         let ticks = self.ticks.get().wrapping_add(1);
         self.ticks.set(ticks);
-        match ticks % TICKS == 0 && context.session.is_interrupted() {
+        match ticks.is_multiple_of(TICKS) && context.session.is_interrupted() {
             true => Err(Error::interrupted()),
             false => Ok(()),
         }

@@ -17,7 +17,7 @@ use super::row::{JoinRow, put_row_as};
 use super::rows::{RowMaker, Rows};
 use super::sets::RowSet;
 use super::window::Windows;
-use super::{Environment, Level};
+use super::{Environment, Level, grace};
 use crate::error::{Error, Result};
 use crate::expression::{AssignMode, EvalContext, Expr, Fields, NoFields};
 use crate::parser::ast::SetOperator;
@@ -213,7 +213,7 @@ pub fn scan(
         lateral => lateral_rows(environment, derived, lateral, context, row),
     };
     let runner = Runner { environment, plan, context, derived: &derived, kept: RefCell::default() };
-    let result = runner.run(&mut row, visit);
+    let result = grace::run(&runner, &mut row, visit);
     let mut scratch = environment.scratch.borrow_mut();
     row.sources.into_iter().for_each(|source| scratch.give_back_row(source.stored));
     result

@@ -130,8 +130,7 @@ pub struct Spill {
 }
 
 impl Spill {
-    /// Appends a block and returns its place. The payload lies behind [`Spill::header_room`] in `block`, which is
-    /// encrypted in place.
+    /// Appends a block that [`Spill::begin_block`] has begun, and returns its place. It is encrypted in place.
     pub fn append(&self, block: &mut [u8]) -> Result<u64> {
         let length = block.len() - HEADER_BYTES;
         debug_assert!((1..=PAYLOAD_BYTES_MAX).contains(&length));
