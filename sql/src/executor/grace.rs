@@ -54,13 +54,12 @@ impl Marks {
         self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
-    fn set(&mut self, at: usize, account: &mut Account<'_>) -> Result<()> {
+    fn set(&mut self, at: usize, account: &mut Account<'_>) {
         if self.0.len() <= at / 64 {
-            account.add(((at / 64 + 1 - self.0.len()) * size_of::<u64>()) as u64)?;
+            account.add_anyway(((at / 64 + 1 - self.0.len()) * size_of::<u64>()) as u64);
             self.0.resize(at / 64 + 1, 0);
         }
         self.0[at / 64] |= 1 << (at % 64);
-        Ok(())
     }
 }
 
@@ -182,13 +181,13 @@ impl<'a> Join<'_, 'a> {
                 Step::Left { steps, filters, .. } => {
                     let (matched, go_on) = runner.matches(steps, filters, rest, row, next)?;
                     if matched {
-                        marks.set(number, &mut account)?;
+                        marks.set(number, &mut account);
                     }
                     Ok(go_on)
                 }
                 Step::Semi { steps, .. } => {
                     if !marks.get(number) && runner.finds(steps, row)? {
-                        marks.set(number, &mut account)?;
+                        marks.set(number, &mut account);
                     }
                     Ok(true)
                 }

@@ -11,7 +11,7 @@
 
 use format::collation::CollationId;
 use format::value::Value;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::memory::{Account, Memory, Purpose, row_bytes};
 use super::parts::{self, LEVELS, Parts};
@@ -25,7 +25,7 @@ use crate::temporary::values::{Source, write_bytes, write_values};
 /// How many rows are looked at before the statement looks whether it was killed.
 const INTERRUPT_EVERY: usize = 1024;
 
-/// What a set of an entry takes beside the key.
+/// What an entry of a table takes beside its key.
 const ENTRY_BYTES: u64 = 48;
 
 /// The rows of a chain of set operations so far.
@@ -94,7 +94,7 @@ impl<'a> RowSet<'a> {
     /// A row of a query whose rows are added.
     fn add(&mut self, key: &[u8], row: &[Value]) -> Result<()> {
         if self.divided.is_none() {
-            if self.has_room(row_bytes(row) + key.len() as u64)? {
+            if self.has_room(kept_bytes(key, row))? {
                 self.rows.push((key.into(), row.to_vec()));
                 return Ok(());
             }
@@ -164,41 +164,35 @@ impl<'a> RowSet<'a> {
     /// Keeps what the link before the query keeps, now that all its rows are known.
     fn end_part(&mut self) -> Result<()> {
         let Some(link) = self.link().filter(|link| link.operator != SetOperator::Union) else { return Ok(()) };
-        let mut seen: FxHashSet<Box<[u8]>> = FxHashSet::default();
-        let mut seen_account = self.memory.account();
         let mut counts = std::mem::take(&mut self.counts);
-        let (account, session) = (&mut self.account, self.session);
-        let (mut looked_at, mut freed, mut outcome) = (0_usize, 0, Ok(()));
+        let counted: u64 = counts.keys().map(|key| key.len() as u64 + ENTRY_BYTES).sum();
+        let session = self.session;
+        let (mut looked_at, mut freed, mut is_interrupted) = (0_usize, counted, false);
         self.rows.retain(|(key, row)| {
             looked_at += 1;
-            if looked_at.is_multiple_of(INTERRUPT_EVERY) && session.is_interrupted() {
-                outcome = Err(Error::interrupted());
-            }
-            let mut take = || match counts.get_mut(key) {
+            is_interrupted |= looked_at.is_multiple_of(INTERRUPT_EVERY) && session.is_interrupted();
+            let is_there = match counts.get_mut(key) {
                 Some(count) if *count > 0 => {
                     *count -= u64::from(link.all);
                     true
                 }
                 _ => false,
             };
-            let is_wanted = match link.operator {
-                SetOperator::Union => true,
-                SetOperator::Except => !take(),
-                SetOperator::Intersect => take(),
+            let is_kept = match (link.operator, link.all) {
+                (SetOperator::Union, _) => true,
+                (SetOperator::Except, true) => !is_there,
+                (SetOperator::Intersect, true) => is_there,
+                // The first of equal rows is kept: the others find that it was there.
+                (SetOperator::Except, false) => !is_there && counts.insert(key.clone(), 1).is_none(),
+                (SetOperator::Intersect, false) => counts.remove(key).is_some(),
             };
-            let is_kept = is_wanted && (link.all || !seen.contains(key));
-            if is_kept && !link.all && outcome.is_ok() {
-                outcome = seen_account.add(key.len() as u64 + ENTRY_BYTES);
-                seen.insert(key.clone());
-            }
             if !is_kept {
-                freed += row_bytes(row) + key.len() as u64;
+                freed += kept_bytes(key, row);
             }
             is_kept
         });
-        freed += counts.keys().map(|key| key.len() as u64 + ENTRY_BYTES).sum::<u64>();
-        account.give_back(freed);
-        outcome
+        self.account.give_back(freed);
+        if is_interrupted { Err(Error::interrupted()) } else { Ok(()) }
     }
 
     /// Gives the rows that are left until `visit` answers false, which is then the answer.
@@ -250,6 +244,11 @@ impl<'a> RowSet<'a> {
         }
         Ok(rows)
     }
+}
+
+/// What a row takes: its key may be among those that are compared, too.
+fn kept_bytes(key: &[u8], row: &[Value]) -> u64 {
+    row_bytes(row) + 2 * key.len() as u64 + ENTRY_BYTES
 }
 
 /// A row, or how often there is one, of the n-th query.
