@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 
-use format::collation::{CollationId, collation};
+use format::collation::{Charset, CollationId, collation};
 use format::value::{ColumnType, LobSize};
 use storage::schema::{
     Check, Column, ColumnDefault, Compression, Database, Index, IndexPart, RowFormat, Table, TableOptions,
@@ -139,11 +139,14 @@ pub fn declared_collation(ty: &ColumnType) -> Option<CollationId> {
     }
 }
 
-/// A stored value as text.
+/// A stored value as text, whatever character set its column has.
 pub fn stored_text(ty: &ColumnType, stored: &[u8]) -> String {
     let mut out = Vec::new();
     ty.write_text(stored, &mut out);
-    String::from_utf8_lossy(&out).into_owned()
+    let mut text = Vec::with_capacity(out.len());
+    let from = ty.collation().map_or(Charset::Binary, |id| collation(id).charset);
+    format::collation::convert(&out, from, Charset::Utf8mb4, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// What COLUMN_DEFAULT and the Default column of SHOW COLUMNS say.

@@ -53,7 +53,7 @@ pub mod backup;
 pub mod engine;
 
 pub use config::Config;
-pub use dictionary::Table;
+pub use dictionary::{Table, names_a_file};
 pub use engine::{
     Alteration, CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedDefinitions, LockedKey,
     LockedName, LockedTables, RecordLock, Relatives, RollbackStatus, RowMap, Savepoint, SpaceCheck, TableLock,

@@ -128,7 +128,8 @@ fn is_float(ours: &Answer, peer: &Answer, column: usize) -> bool {
     [ours, peer].iter().any(|answer| matches!(answer.types.get(column), Some(&(TYPE_FLOAT | TYPE_DOUBLE))))
 }
 
-/// Approximate numbers may differ in their last digits, and whether a zero keeps its sign is a version's affair.
+/// Approximate numbers may differ in their last digits, and whether a zero keeps its sign is a version's affair. A JSON
+/// value is one, in whichever order and with whichever spaces: MySQL stores values, MariaDB texts.
 fn cells_are_equal(ours: &str, peer: &str, float: bool, lists: bool) -> bool {
     if lists && sorted_list(ours) == sorted_list(peer) {
         return true;
@@ -137,16 +138,27 @@ fn cells_are_equal(ours: &str, peer: &str, float: bool, lists: bool) -> bool {
     if zero(ours) && zero(peer) && ours.trim_start_matches('-') == peer.trim_start_matches('-') {
         return true;
     }
+    if let (Some(ours), Some(peer)) = (json(ours), json(peer)) {
+        return ours == peer;
+    }
     match (ours.parse::<f64>(), peer.parse::<f64>()) {
         (Ok(a), Ok(b)) if float => (a - b).abs() <= 1e-13 * a.abs().max(b.abs()),
         _ => false,
     }
 }
 
-/// A cell as it is sorted: numbers that may differ in the last digits without these.
+/// An object or an array.
+fn json(text: &str) -> Option<serde_json::Value> {
+    text.starts_with(['{', '[']).then(|| serde_json::from_str(text).ok())?
+}
+
+/// A cell as it is sorted: JSON in one form, numbers that may differ in the last digits without these.
 fn rounded(text: &str, float: bool, lists: bool) -> String {
     if lists {
         return sorted_list(text);
+    }
+    if let Some(value) = json(text) {
+        return value.to_string();
     }
     match text.parse::<f64>() {
         // The text itself stays behind the rounded number, so that equal numbers keep their digits.
@@ -242,6 +254,15 @@ mod tests {
         assert_eq!(judge(&refused(1062), &refused(1054), "insert into t values (1)"), Some(Kind::Errors));
         assert_eq!(judge(&refused(1062), &rows, "insert into t values (1)"), Some(Kind::Refused));
         assert_eq!(judge(&rows, &refused(1062), "insert into t values (1)"), Some(Kind::Accepted));
+    }
+
+    #[test]
+    fn json_is_compared_by_its_value() {
+        let ours = answer(&[245], &[&["[1]"], &["{\"a\": 1, \"b\": [1, 2]}"]]);
+        let peer = answer(&[252], &[&["{\"b\":[1,2],\"a\":1}"], &["[1]"]]);
+        assert_eq!(judge(&ours, &peer, "select j from t"), None);
+        let other = answer(&[252], &[&["{\"b\":[2,1],\"a\":1}"], &["[1]"]]);
+        assert_eq!(judge(&ours, &other, "select j from t"), Some(Kind::Rows));
     }
 
     #[test]

@@ -369,7 +369,10 @@ impl<'a> Player<'a> {
         let kind = difference(&ours, &peer, statement, success);
         let parted =
             ours.is_ok() != peer.is_ok() || kind.is_some_and(|kind| matches!(kind, Kind::Rows | Kind::Affected));
-        if parted {
+        // MySQL drops all of several tables or none; MariaDB those that there are.
+        let drops_some = statement.verb == "drop"
+            && [&ours, &peer].iter().all(|reply| reply.as_ref().is_err_and(|error| error.code() == Some(1051)));
+        if parted || drops_some {
             self.apart.set_apart(&changes, &database);
         } else if ours.is_ok() {
             if statement.is_undecided() || (statement.has_limit() && !statement.has("order")) {

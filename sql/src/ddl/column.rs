@@ -128,6 +128,7 @@ pub fn default(
         Some(DefaultSpec::Literal(expr)) => {
             let mut binder =
                 Binder::new(&NoScope, context.eval.session, context.eval.mode, context.eval.connection, &[]);
+            binder.client = context.eval.client;
             let bound = binder.bind(expr)?;
             let value = bound.eval(context.eval, &NoFields)?;
             if value.is_null() {

@@ -164,6 +164,8 @@ fn complete(
     check::add(context, &mut definition, &create.checks, create.temporary)?;
     check::check_foreign_keys(&definition)?;
     check_counts(&definition)?;
+    // The index that a foreign key needs may be the one that the counter needs.
+    index::check_auto_increment(&definition.columns, &definition.indexes)?;
     if context.settings.sql_require_primary_key && !has_primary_key(&definition) {
         return Err(Error::primary_key_required());
     }
@@ -235,7 +237,6 @@ fn definition(
     }
     // Back into the order written, as far as it counts.
     let indexes = index::in_order(indexes);
-    index::check_auto_increment(&columns, &indexes)?;
     Ok(TableDefinition {
         columns,
         indexes,

@@ -231,6 +231,16 @@ fn check_name(name: &str, wrong: fn(&str) -> Error) -> Result<()> {
     Ok(())
 }
 
+/// The name of a database, table or view. A name is also that of a file, in which a character beyond letters and digits
+/// takes five bytes or ten; so not every name of 64 characters has a file.
+pub fn check_file_name(name: &str, wrong: fn(&str) -> Error) -> Result<()> {
+    check_name(name, wrong)?;
+    match storage::names_a_file(name) {
+        true => Ok(()),
+        false => Err(Error::file_name_too_long(name)),
+    }
+}
+
 /// The names of InnoDB's own columns and of its index without a key are taken.
 fn check_not_reserved(name: &str, wrong: fn(&str) -> Error) -> Result<()> {
     let reserved = ["DB_ROW_ID", "DB_TRX_ID", "DB_ROLL_PTR", "GEN_CLUST_INDEX"];
@@ -246,7 +256,7 @@ fn create_database(
     if_not_exists: bool,
     options: &DatabaseOptions,
 ) -> Result<Outcome> {
-    check_name(name, Error::wrong_database_name)?;
+    check_file_name(name, Error::wrong_database_name)?;
     let collation = database_collation(context, options, context.settings.collation_server)?;
     let exists = context.instance.engine.database(name).is_some()
         || information_schema::is_virtual(name) && !context.rights.is_internal();
@@ -378,7 +388,7 @@ fn rename_tables(context: &Context<'_>, renames: &[(TableName, TableName)]) -> R
     let mut pairs = Vec::new();
     for (from, to) in renames {
         let (from, to) = (context.resolve(from)?, context.resolve(to)?);
-        check_name(to.1, Error::wrong_table_name)?;
+        check_file_name(to.1, Error::wrong_table_name)?;
         if context.instance.engine.database(to.0).is_none() {
             return Err(Error::unknown_database(to.0));
         }

@@ -15,7 +15,7 @@ use format::transform::Algorithm;
 use storage::TornProtection;
 use storage::schema::{AtomicWrites, Compression, RowFormat, TableOptions};
 
-use super::{Context, check_name};
+use super::{Context, check_file_name};
 use crate::error::{Error, Result};
 use crate::parser::ast::{OptionValue, TableOption};
 use crate::types::SqlMode;
@@ -429,5 +429,5 @@ fn engine(context: &Context<'_>, name: &str) -> Result<()> {
 
 /// The name of a new table.
 pub fn check_table_name(name: &str) -> Result<()> {
-    check_name(name, Error::wrong_table_name)
+    check_file_name(name, Error::wrong_table_name)
 }

@@ -4,7 +4,6 @@
 //! the table's name, texts with their character set. It has been bound once, so that reading it later cannot fail for
 //! another reason than a change of the table, which [`names`] and the checks of ALTER TABLE prevent.
 
-use format::collation::collation;
 use storage::schema::{Column, same_name};
 
 use super::Context;
@@ -239,7 +238,7 @@ pub fn store(
         }
         Ok(())
     })?;
-    let text = print::expression(&expr, collation(context.eval.connection).charset)?;
+    let text = print::expression(&expr, context.eval.client)?;
     let bound = row_rules::bind(context.eval, columns, &text)?;
     Ok(Stored { text: text.into(), bound, reads })
 }

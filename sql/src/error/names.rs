@@ -95,6 +95,11 @@ impl Error {
         Error::new(1103, b"42000", format!("Incorrect table name '{name}'"))
     }
 
+    pub fn file_name_too_long(name: &str) -> Error {
+        let message = "Long database name and identifier for object resulted in path length exceeding 255 characters.";
+        Error::new(1860, b"HY000", format!("{message} Path: '{name}'"))
+    }
+
     pub fn wrong_column_name(name: &str) -> Error {
         Error::new(1166, b"42000", format!("Incorrect column name '{name}'"))
     }

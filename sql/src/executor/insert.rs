@@ -312,7 +312,7 @@ impl<'a> Inserter<'a> {
             0 => {}
             // The value of a row that was not inserted goes to the next row.
             _ if !inserted => self.reserved = (generated, self.reserved.1.saturating_add(1)),
-            _ if self.changes.generated_id == 0 => self.changes.generated_id = generated,
+            _ if self.changes.generated_id == 0 && self.plan.tells_id => self.changes.generated_id = generated,
             _ => {}
         }
         if explicit > 0 {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use format::binlog::GtidSet;
-use format::collation::CollationId;
+use format::collation::{Charset, CollationId};
 use format::value::{Value, Zone};
 
 use super::lists::{List, Lists};
@@ -185,6 +185,8 @@ pub struct EvalContext<'a> {
     pub system_zone: Zone,
     /// `collation_connection`
     pub connection: CollationId,
+    /// `character_set_client`: the bytes of literals are of this set.
+    pub client: Charset,
     pub div_precision_increment: u8,
     pub max_allowed_packet_bytes: u64,
     pub group_concat_bytes_max: u64,
@@ -208,6 +210,7 @@ impl<'a> EvalContext<'a> {
             zone: Zone::UTC,
             system_zone: Zone::UTC,
             connection: CollationId::DEFAULT,
+            client: Charset::Utf8mb4,
             div_precision_increment: 4,
             max_allowed_packet_bytes: 64 << 20,
             group_concat_bytes_max: 1024,

@@ -444,8 +444,10 @@ impl Printer {
             CastType::Signed => "signed".to_owned(),
             CastType::Unsigned => "unsigned".to_owned(),
             CastType::Binary { bytes } => format!("binary{}", length(bytes)),
-            CastType::Char { chars, charset } => {
-                format!("char{} charset {}", length(chars), charset.as_deref().unwrap_or("utf8mb4"))
+            CastType::Char { chars, charset, binary } => {
+                let charset = charset.as_deref().unwrap_or("utf8mb4");
+                let binary = if *binary { " binary" } else { "" };
+                format!("char{} charset {charset}{binary}", length(chars))
             }
             CastType::Date => "date".to_owned(),
             CastType::Time { fsp: digits } => format!("time{}", fsp(*digits)),

@@ -56,6 +56,8 @@ pub struct InsertPlan {
     pub rules: RowRules,
     /// WITH CHECK OPTION of the view that is inserted into.
     pub check: Option<ViewCheck>,
+    /// LAST_INSERT_ID() tells what was generated: not of a column that the view does not have.
+    pub tells_id: bool,
 }
 
 pub enum InsertRows {
@@ -274,6 +276,8 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     };
     given.iter().flatten().flatten().chain(outer).for_each(|value| value.for_each_column(&mut |_| reads_given = true));
     let subqueries = context.plan_subqueries(subqueries)?;
+    let shows = |column: usize| view.as_ref().is_none_or(|view| view.columns.iter().any(|(_, own)| *own == column));
+    let tells_id = table.auto_increment.is_none_or(shows);
     Ok(InsertPlan {
         table,
         reads_given,
@@ -287,6 +291,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         subqueries,
         defaults,
         rules,
+        tells_id,
         check: view.and_then(|view| view.check),
     })
 }

@@ -14,6 +14,7 @@ use super::defaults::{DefaultValue, defaults};
 use super::logical::Block;
 use super::row_rules::RowRules;
 use super::scope::{JoinTree, Level, display};
+use super::select::{bind_documents, reads_earlier_tables};
 use super::{PlanContext, SelectPlan, SourceKind, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
@@ -56,6 +57,7 @@ pub struct DeleteTarget {
 pub fn plan_joined_update(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result<JoinedUpdatePlan> {
     let mut level = Level::new(context, None, context.plain_reads);
     let tree = level.from(&update.tables)?;
+    bind_documents(&mut level)?;
     // Which table each column is of decides which tables are locked.
     let mut assigned: Vec<(usize, usize, &ast::Expr)> = Vec::with_capacity(update.assignments.len());
     for (name, value) in &update.assignments {
@@ -121,6 +123,7 @@ pub fn plan_joined_update(context: &PlanContext<'_>, update: &ast::JoinedUpdate)
 pub fn plan_joined_delete(context: &PlanContext<'_>, delete: &ast::JoinedDelete) -> Result<JoinedDeletePlan> {
     let mut level = Level::new(context, None, context.plain_reads);
     let tree = level.from(&delete.tables)?;
+    bind_documents(&mut level)?;
     let mut numbers: Vec<usize> = Vec::with_capacity(delete.targets.len());
     for name in &delete.targets {
         let found = level.sources.iter().position(|source| {
@@ -227,7 +230,7 @@ fn plan_rows(
         None => None,
     };
     let (from, straight) = nest::bind(&level, tree, filter)?;
-    let is_lateral = level.sources.iter().any(|source| !source.lateral.is_empty());
+    let straight = straight || reads_earlier_tables(&level.sources);
     let (mut sources, slots) = (level.sources, level.slots);
     for (source, columns) in needed {
         columns.iter().for_each(|column| sources[*source].needed.insert(column));
@@ -243,7 +246,7 @@ fn plan_rows(
         sources,
         slots,
         from,
-        straight: straight || is_lateral,
+        straight,
         subqueries: level.subqueries.into_inner(),
         ..Block::nothing()
     };

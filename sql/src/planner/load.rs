@@ -198,6 +198,7 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         defaults,
         rules,
         check: None,
+        tells_id: true,
     };
     let (local, file, skipped_lines) = (load.local, load.file.clone(), load.skipped_lines);
     Ok(LoadPlan { insert, local, file, format, field, skipped_lines, places, assignments, missing, widths })

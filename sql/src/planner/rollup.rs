@@ -20,6 +20,8 @@ use crate::types::TypeInfo;
 /// What is evaluated on groups.
 pub struct Results<'r> {
     pub output: Vec<&'r mut Expr>,
+    /// Outputs that GROUP BY names, and as which key: of `SELECT a, a AS b ... GROUP BY a, b` each is its own.
+    pub named: Vec<(usize, usize)>,
     pub windows: &'r mut [WindowCall],
     pub subqueries: &'r mut [Subquery],
 }
@@ -52,7 +54,12 @@ pub fn apply(
     let level = aggregates.len() - 1;
     let replace = Replace { keys, places, level };
 
-    let Results { output, windows, subqueries } = results;
+    let Results { mut output, named, windows, subqueries } = results;
+    for (at, key) in named {
+        if output[at].node == keys[key].node {
+            *output[at] = Expr { node: Node::Aggregate(of_key[key][0]), ty: output[at].ty.nullable(true) };
+        }
+    }
     let mut asked = Vec::new();
     let mut replaced = |expr: &mut Expr| -> Result<()> {
         expr.walk(&mut |expr| asked.extend(expr.subquery()));

@@ -1,6 +1,7 @@
 //! One SELECT bound: its clauses in MySQL's order (see [`super::bind`]).
 
 use storage::ReadMode;
+use storage::schema::same_name;
 
 use super::bind::{bind_group, bind_items, bind_limit, bind_order};
 use super::clause::{Clause, Lookup};
@@ -86,10 +87,9 @@ pub fn bind_select(
     let mut windows = level.windows.take();
     let limit = limit.map(|limit| bind_limit(context, limit)).transpose()?;
 
-    let is_lateral = level.sources.iter().any(|source| !source.lateral.is_empty());
     let grouped = !keys.is_empty() || !aggregates.is_empty();
     let (from, straight) = nest::bind(&level, tree.as_ref(), filter)?;
-    let has_json_table = level.sources.iter().any(|source| matches!(source.kind, SourceKind::JsonTable(_)));
+    let straight = straight || select.straight_join || reads_earlier_tables(&level.sources);
     if grouped && context.eval.mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
         // What a key determines is not what a sum over the key has.
         let fixed = match select.rollup {
@@ -104,9 +104,16 @@ pub fn bind_select(
         false => None,
         true => {
             let order = order.iter_mut().map(|(expr, _)| expr);
+            let named = select.group_by.iter().enumerate().filter_map(|(key, item)| match &item.expr {
+                ast::Expr::Column(name) if name.table.is_none() => {
+                    Some((items.iter().position(|item| same_name(&item.name, &name.name))?, key))
+                }
+                _ => None,
+            });
+            let named = named.collect();
             let output = items.iter_mut().map(|item| &mut item.expr).chain(&mut having).chain(order).collect();
             let mut subqueries = level.subqueries.borrow_mut();
-            let results = rollup::Results { output, windows: &mut windows, subqueries: &mut subqueries };
+            let results = rollup::Results { output, named, windows: &mut windows, subqueries: &mut subqueries };
             let descending = select.group_by.iter().map(|item| item.descending).collect();
             Some(rollup::apply(&keys, descending, &mut aggregates, results)?)
         }
@@ -126,8 +133,7 @@ pub fn bind_select(
         sources: level.sources,
         slots: level.slots,
         from,
-        // What is LATERAL reads rows of the tables written before it.
-        straight: straight || select.straight_join || is_lateral || has_json_table,
+        straight,
         group: grouped.then_some(Group { keys, aggregates, rollup }),
         having,
         windows,
@@ -143,8 +149,13 @@ pub fn bind_select(
     Ok((Query::Block(Box::new(block)), level.outer.into_inner()))
 }
 
+/// Whether a source is LATERAL or a JSON_TABLE: such a one reads rows of the tables written before it.
+pub(super) fn reads_earlier_tables(sources: &[Source]) -> bool {
+    sources.iter().any(|source| !source.lateral.is_empty() || matches!(source.kind, SourceKind::JsonTable(_)))
+}
+
 /// Binds the documents of JSON_TABLEs.
-fn bind_documents(level: &mut Level<'_>) -> Result<()> {
+pub(super) fn bind_documents(level: &mut Level<'_>) -> Result<()> {
     for (source, document, visible) in std::mem::take(&mut level.documents) {
         let clause = Clause { visible: &visible, ..Clause::new(level, "a table function argument") };
         let bound = level.context.binder(&clause).bind(&document)?;

@@ -13,6 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use format::collation::Charset;
 use storage::{Column, Definition, DefinitionKind, ReadMode, TrxOptions};
 
 use super::logical::{Derived, ViewOf};
@@ -112,7 +113,7 @@ impl PlanContext<'_> {
     /// Runs a part of planning with the surroundings of a view.
     pub fn inside<T>(&self, view: &View, run: impl FnOnce(&PlanContext<'_>) -> Result<T>) -> Result<T> {
         let rights = rights_of(self.instance, self.rights, view)?;
-        let eval = EvalContext { connection: view.connection, ..*self.eval };
+        let eval = EvalContext { connection: view.connection, client: Charset::Utf8mb4, ..*self.eval };
         let inner = PlanContext {
             instance: self.instance,
             eval: &eval,

@@ -191,6 +191,7 @@ impl Session {
             let context = self.eval_context(&view, &[]);
             let scope = ListingScope(&table.columns);
             let mut binder = Binder::new(&scope, context.session, context.mode, context.connection, &[]);
+            binder.client = context.client;
             let condition = binder.bind(condition)?;
             let mut kept = Vec::new();
             for row in table.rows.drain(..) {

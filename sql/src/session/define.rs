@@ -60,6 +60,9 @@ impl Session {
         if commits && result.is_err() {
             self.end_named(false)?;
         }
+        if matches!(statement, Statement::DropTables { .. } | Statement::DropViews { .. }) {
+            self.leave_dropped_tables();
+        }
         result
     }
 

@@ -212,11 +212,29 @@ impl Session {
             }
             _ => Vec::new(),
         };
+        let creates = matches!(statement, Statement::CreateTable(_));
+        let options = self.trx_options();
         for table in tables {
             let database = database_of(table, self.state.database.as_deref())?;
-            locked.check_definition(database, &table.name, wanted)?;
+            // The session's own temporary tables need no lock.
+            if creates || options.temporary_table(database, &table.name).is_none() {
+                locked.check_definition(database, &table.name, wanted)?;
+            }
         }
         Ok(())
+    }
+
+    /// Once none of the locked tables is there any more, LOCK TABLES is over.
+    pub(super) fn leave_dropped_tables(&mut self) {
+        let Some(locked) = &self.locked else { return };
+        let engine = &self.instance.engine;
+        let is_there = |table: &LockedTable| {
+            engine.table(&table.database, &table.name).is_some()
+                || engine.definition(DefinitionKind::View, &table.database, &table.name).is_some()
+        };
+        if !locked.tables.iter().any(is_there) {
+            self.release_tables();
+        }
     }
 }
 

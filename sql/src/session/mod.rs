@@ -78,6 +78,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use format::binlog::FormatDescription;
+use format::collation::collation;
 use format::packet::ColumnDefinition;
 use format::packet::status as flags;
 use format::value::{Value, Zone};
@@ -364,6 +365,13 @@ impl Session {
         }
     }
 
+    /// Whether literals need no conversion from `character_set_client` to the character set of `collation_connection`.
+    fn reads_literals_verbatim(&self) -> bool {
+        let settings = &self.variables.settings;
+        let connection = collation(settings.collation_connection).charset;
+        collation(settings.character_set_client).charset.converts_verbatim(connection)
+    }
+
     /// Runs a text by its cached plan, if it is of a kind whose plans are kept.
     fn query_normalized(&mut self, text: &[u8], sink: &mut dyn ResultSink) -> bool {
         self.query_normalized_more(text, false, sink)
@@ -371,7 +379,9 @@ impl Session {
 
     fn query_normalized_more(&mut self, text: &[u8], more: bool, sink: &mut dyn ResultSink) -> bool {
         let mut normalized = std::mem::take(&mut self.normalized);
-        let usable = normalize(text, self.variables.settings.sql_mode, &mut normalized);
+        // Literals that become parameters are taken as they were written.
+        let usable =
+            self.reads_literals_verbatim() && normalize(text, self.variables.settings.sql_mode, &mut normalized);
         if usable {
             self.remember_source(text);
             self.measured(None, text, &[], |session| session.run_normalized(text, &normalized, more, sink));
@@ -549,6 +559,7 @@ impl Session {
             zone: self.zone(),
             system_zone: settings.system_zone,
             connection: settings.collation_connection,
+            client: collation(settings.character_set_client).charset,
             div_precision_increment: settings.div_precision_increment,
             max_allowed_packet_bytes: settings.max_allowed_packet_bytes,
             group_concat_bytes_max: settings.group_concat_bytes_max,

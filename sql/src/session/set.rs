@@ -300,6 +300,7 @@ fn cannot_persist(cause: &std::io::Error) -> Error {
 /// Binds an expression without columns.
 pub(super) fn bind(context: &crate::expression::EvalContext<'_>, expr: &ast::Expr) -> Result<Expr> {
     let mut binder = Binder::new(&NoScope, context.session, context.mode, context.connection, &[]);
+    binder.client = context.client;
     binder.div_precision_increment = context.div_precision_increment;
     binder.bind(expr)
 }

@@ -10,6 +10,7 @@ use storage::{Definition, DefinitionKind, ReadMode};
 
 use super::Session;
 use crate::catalog::{OrSqlError, database_of, storage_error};
+use crate::ddl::check_file_name;
 use crate::describe::quoted;
 use crate::error::{Error, Level, Result, Warning};
 use crate::information_schema;
@@ -55,9 +56,7 @@ impl Session {
         if self.instance.engine.database(&database).is_none() {
             return Err(Error::unknown_database(&database));
         }
-        if name.is_empty() || name.ends_with(' ') || name.contains('\0') {
-            return Err(Error::wrong_table_name(&name));
-        }
+        check_file_name(&name, Error::wrong_table_name)?;
         let definer = self.definer_of(create);
         let is_known = self.instance.accounts.snapshot().contains_key(&definer);
         if !is_known {

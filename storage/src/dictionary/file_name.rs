@@ -20,6 +20,14 @@ pub fn encode(name: &str) -> String {
     file
 }
 
+/// The longest name of a file that every filesystem takes.
+const FILE_NAME_BYTES_MAX: usize = 255;
+
+/// Whether a database or a table can have this name: encoded, and with what stands behind it, it names a file.
+pub fn names_a_file(name: &str) -> bool {
+    encode(name).len() + ".ibd".len() <= FILE_NAME_BYTES_MAX
+}
+
 /// The path of a table's file, relative to the data directory.
 pub fn table_path(database: &str, table: &str) -> String {
     format!("{}/{}.ibd", encode(database), encode(table))
@@ -45,5 +53,11 @@ mod tests {
         assert_eq!(encode("a-b"), "a@002db");
         assert_eq!(table_path("my db", "t\u{e4}"), "my@0020db/t@00e4.ibd");
         assert_eq!(encode("\u{1F600}"), "@d83d@de00");
+    }
+
+    #[test]
+    fn a_name_is_not_too_long_for_its_file() {
+        assert!(names_a_file(&"a".repeat(64)) && names_a_file(&"#".repeat(50)));
+        assert!(!names_a_file(&"#".repeat(51)));
     }
 }

@@ -54,7 +54,7 @@ impl Binder<'_> {
                 arg.ty = TypeInfo::bigint_unsigned(20).nullable(arg.ty.nullable);
             }
         }
-        let mut separator = aggregate.separator.clone().unwrap_or_else(|| b",".to_vec());
+        let mut separator = self.as_connection(aggregate.separator.as_deref().unwrap_or(b","));
         let ty = if aggregate.function == AggregateFunction::GroupConcat {
             let (id, coercibility) = agree(&mut args, self.connection, "group_concat")?;
             let charset = collation(id).charset;

@@ -12,6 +12,13 @@ use crate::parser::ast::{self, CastType, Literal, UnaryOp};
 use crate::types::{Coercibility, TypeInfo};
 
 impl Binder<'_> {
+    /// A text of the statement in the character set of `collation_connection`.
+    pub(super) fn as_connection(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut converted = Vec::with_capacity(bytes.len());
+        format::collation::convert(bytes, self.client, collation(self.connection).charset, &mut converted);
+        converted
+    }
+
     pub(super) fn literal(&self, literal: &Literal) -> Result<Expr> {
         Ok(match literal {
             Literal::Null => Expr::null(),
@@ -25,16 +32,16 @@ impl Binder<'_> {
                 return Err(Error::new(1367, b"22007", format!("Illegal double '{value}' value found during parsing")));
             }
             Literal::String { bytes, charset } => {
-                let id = match charset {
-                    Some(name) => charset_by_name(name)?.default_collation(),
-                    None => self.connection,
+                let (id, bytes) = match charset {
+                    Some(name) => (charset_by_name(name)?.default_collation(), bytes.clone()),
+                    None => (self.connection, self.as_connection(bytes)),
                 };
                 let set = collation(id).charset;
                 if charset.is_some() {
-                    check_introduced(set, bytes)?;
+                    check_introduced(set, &bytes)?;
                 }
-                let ty = TypeInfo::string(set.char_count(bytes) as u32, id, Coercibility::Literal).not_null();
-                Expr::constant(Value::Bytes(bytes.clone()), ty)
+                let ty = TypeInfo::string(set.char_count(&bytes) as u32, id, Coercibility::Literal).not_null();
+                Expr::constant(Value::Bytes(bytes), ty)
             }
             Literal::Hex { bytes, charset: None } | Literal::Bit { bytes, charset: None } => {
                 Expr::constant(Value::Bytes(bytes.clone()), TypeInfo::bit_literal(bytes.len() as u32))

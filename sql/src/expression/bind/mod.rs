@@ -117,6 +117,8 @@ pub struct Binder<'a> {
     pub mode: SqlMode,
     /// `collation_connection`: that of literals and of numbers as text.
     pub connection: CollationId,
+    /// The character set of a literal's bytes.
+    pub client: Charset,
     pub div_precision_increment: u8,
     pub group_concat_bytes_max: u64,
     pub max_allowed_packet_bytes: u64,
@@ -137,6 +139,7 @@ impl<'a> Binder<'a> {
             session,
             mode,
             connection,
+            client: Charset::Utf8mb4,
             div_precision_increment: 4,
             group_concat_bytes_max: 1024,
             max_allowed_packet_bytes: 64 << 20,
@@ -428,7 +431,13 @@ impl<'a> Binder<'a> {
         );
         let expr = if is_number { self.bind_number(expr)? } else { self.bind(expr)? };
         let id = match to {
-            CastType::Char { charset: Some(name), .. } => charset_by_name(name)?.default_collation(),
+            CastType::Char { charset, binary, .. } => {
+                let id = match charset {
+                    Some(name) => charset_by_name(name)?.default_collation(),
+                    None => self.connection,
+                };
+                if *binary { binary_collation(collation(id).charset) } else { id }
+            }
             _ => self.connection,
         };
         let mut ty = typing::cast(to, &expr.ty, id);
@@ -495,6 +504,12 @@ fn constant_text(expr: &Expr) -> Option<&[u8]> {
         Node::Constant(Value::Bytes(text)) => Some(text),
         _ => None,
     }
+}
+
+/// The collation `_bin` of a character set.
+fn binary_collation(charset: Charset) -> CollationId {
+    let name = format!("{}_bin", charset.name());
+    Collation::by_name(&name).map_or(charset.default_collation(), |found| found.id)
 }
 
 fn charset_by_name(name: &str) -> Result<Charset> {

@@ -6,7 +6,7 @@
 //! Functions that take a date apart accept zero parts (`YEAR('0000-00-00')` is 0); functions that count days do
 //! not, and give NULL.
 
-use format::value::{Date, DateTime, Decimal, Interval, Time, Zone};
+use format::value::{Date, DateTime, Decimal, Interval, Time, Zone, parse_datetime, parse_time};
 
 use super::{Call, Function, Typing, date_format, not_null, typings};
 use crate::error::{Error, Result};
@@ -43,6 +43,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("datediff", (2, 2), seven_digits, datediff),
     Function::new("timediff", (2, 2), timediff_type, timediff),
     Function::new("addtime", (2, 2), addtime_type, addtime),
+    Function::new(MOMENT_NUMBER, (1, 1), typings::double, moment_number),
     Function::new("subtime", (2, 2), addtime_type, subtime),
     Function::new("unix_timestamp", (0, 1), unix_timestamp_type, unix_timestamp),
     Function::new("from_unixtime", (1, 2), from_unixtime_type, from_unixtime),
@@ -353,6 +354,37 @@ fn add_time<'a>(call: &Call<'a>, sign: i64) -> Result<Datum<'a>> {
         _ => return Ok(Datum::Null),
     }
     Ok(Datum::Bytes(text.into()))
+}
+
+/// The number of a moment or time that a function gives as text. No name that SQL can write.
+pub const MOMENT_NUMBER: &str = "moment number";
+
+fn moment_number<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let value = call.arg(0)?;
+    let text = match &value {
+        Datum::Null => return Ok(Datum::Null),
+        Datum::Bytes(text) => &text[..],
+        other => return Ok(Datum::Double(other.to_f64(call.context)?)),
+    };
+    let number = match text.iter().skip(1).any(|byte| *byte == b'-') {
+        true => {
+            let parsed = parse_datetime(text);
+            match (parsed.flags.invalid, parsed.flags.has_time) {
+                (true, _) => None,
+                (false, false) => Some(Datum::Date(parsed.value.date)),
+                (false, true) => Some(Datum::DateTime(parsed.value)),
+            }
+        }
+        false => {
+            let parsed = parse_time(text);
+            (!parsed.flags.invalid).then_some(Datum::Time(parsed.value))
+        }
+    };
+    let number = match number {
+        Some(number) => number.to_f64(call.context)?,
+        None => value.to_f64(call.context)?,
+    };
+    Ok(Datum::Double(number))
 }
 
 // --------------------------------------------------------------- UNIX time

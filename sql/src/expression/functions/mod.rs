@@ -310,6 +310,14 @@ pub fn as_number(expr: &mut Expr) {
         }
         return;
     }
+    if expr.ty.is_string()
+        && is_moment(expr)
+        && let Ok(function) = find(date::MOMENT_NUMBER)
+    {
+        let text = std::mem::replace(expr, Expr::null());
+        *expr = Expr { node: Node::Call { function, args: vec![text] }, ty: TypeInfo::double().nullable(true) };
+        return;
+    }
     let (slot, ty) = match expr.node {
         Node::EnumName { slot, .. } => (slot, TypeInfo { kind: Kind::SmallInt, ..TypeInfo::int(5) }),
         Node::SetNames { slot, .. } => (slot, TypeInfo::bigint(20)),
@@ -317,6 +325,22 @@ pub fn as_number(expr: &mut Expr) {
     };
     let ty = ty.nullable(expr.ty.nullable);
     *expr = Expr { node: Node::Cast { expr: Box::new(Expr::slot(slot, ty.unsigned())), to: CastType::Signed }, ty };
+}
+
+/// Whether a text is that of a moment: of a function that takes dates in any form, and gives text where it cannot tell
+/// beforehand what it will be. As a number it is then the moment's.
+fn is_moment(expr: &Expr) -> bool {
+    match &expr.node {
+        Node::DateAdd { .. } => true,
+        Node::Call { function, args } => match function.name {
+            "addtime" | "subtime" => true,
+            "least" | "greatest" => {
+                args.iter().any(|arg| matches!(arg.ty.kind, Kind::Date | Kind::DateTime | Kind::Timestamp))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 // -------------------------------------------------------------- evaluation

@@ -291,12 +291,13 @@ pub enum TrimSide {
     Trailing,
 }
 
+/// What CAST and CONVERT give. A CHAR that is `binary` has the collation `_bin` of its character set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CastType {
     Signed,
     Unsigned,
     Binary { bytes: Option<u32> },
-    Char { chars: Option<u32>, charset: Option<String> },
+    Char { chars: Option<u32>, charset: Option<String>, binary: bool },
     Date,
     Time { fsp: u8 },
     DateTime { fsp: u8 },

@@ -261,6 +261,8 @@ impl Parser<'_> {
             "BINARY" | "VARBINARY" => CastType::Binary { bytes: self.optional_length()? },
             "CHAR" | "CHARACTER" | "NCHAR" | "VARCHAR" => {
                 let chars = self.optional_length()?;
+                // The collation `_bin` of the character set: BINARY stands before its name or behind it.
+                let mut binary = self.take_word("BINARY");
                 let mut charset = (word == "NCHAR").then(|| "utf8mb3".to_string());
                 if self.take_words(&["CHARACTER", "SET"])
                     || self.take_word("CHARSET")
@@ -269,10 +271,9 @@ impl Parser<'_> {
                     charset = Some(self.name_or_text_or_binary()?);
                 } else if let Some(word) = self.take_any_word(&["ASCII", "UNICODE"]) {
                     charset = Some(if word == "ASCII" { "latin1".into() } else { "ucs2".into() });
-                } else if self.take_word("BINARY") {
-                    // CAST(x AS CHAR BINARY): the _bin collation, which only matters to comparison.
                 }
-                CastType::Char { chars, charset }
+                binary |= charset.as_deref() != Some("binary") && self.take_word("BINARY");
+                CastType::Char { chars, charset, binary }
             }
             "DATE" => CastType::Date,
             "TIME" => CastType::Time { fsp: self.optional_fsp("CAST")? },

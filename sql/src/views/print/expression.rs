@@ -97,16 +97,6 @@ impl Printer<'_> {
         match expr {
             Expr::Literal(literal) => self.literal(literal)?,
             Expr::Column(column) => self.column(column),
-            Expr::SystemVariable { scope, name } => {
-                self.put("@@");
-                match scope {
-                    None => {}
-                    Some(VariableScope::Global) => self.put("global."),
-                    Some(VariableScope::Session) => self.put("session."),
-                    Some(_) => return Err(unknown("this variable")),
-                }
-                self.name(name);
-            }
             Expr::Unary { op, expr } => {
                 self.put(match op {
                     UnaryOp::Minus => "-(",
@@ -312,7 +302,9 @@ impl Printer<'_> {
                 self.column(column);
                 self.put(")");
             }
-            Expr::Parameter(_) | Expr::UserVariable(_) | Expr::Assign(..) => return Err(Error::view_select_variable()),
+            Expr::Parameter(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Assign(..) => {
+                return Err(Error::view_select_variable());
+            }
             Expr::Unsupported(what) => return Err(Error::unsupported(what.clone())),
             _ => return Err(unknown("this expression")),
         }
@@ -344,8 +336,10 @@ impl Printer<'_> {
             CastType::Signed => "signed".into(),
             CastType::Unsigned => "unsigned".into(),
             CastType::Binary { bytes } => with("binary", bytes),
-            CastType::Char { chars, charset: None } => with("char", chars),
-            CastType::Char { chars, charset: Some(charset) } => with("char", chars) + " charset " + charset,
+            CastType::Char { chars, charset, binary } => {
+                let charset = charset.as_ref().map_or(String::new(), |charset| format!(" charset {charset}"));
+                with("char", chars) + &charset + if *binary { " binary" } else { "" }
+            }
             CastType::Date => "date".into(),
             CastType::Time { fsp: digits } => fsp("time", *digits),
             CastType::DateTime { fsp: digits } => fsp("datetime", *digits),

@@ -2,7 +2,11 @@
 //!
 //! Nodes are numbers in document order, each once. The work has a limit: predicates in predicates look at all nodes for
 //! each of all nodes.
+//!
+//! As in MySQL, and unlike XPath's own rule, the text of an element is what stands in it directly, not what its elements
+//! have; a comparison is with each such text, and follows the collation in whether letters' case counts.
 
+use format::collation::{CollationId, collation};
 use format::value::write_double;
 
 use super::path::{Axis, Expr, Operator, Start, Step, Test};
@@ -30,13 +34,15 @@ struct Here {
 
 pub struct Evaluation<'t> {
     tree: &'t Tree<'t>,
+    /// Whether `a` and `A` are equal.
+    folds_case: bool,
     looks: usize,
 }
 
 impl Value {
     pub fn into_text(self, tree: &Tree<'_>) -> String {
         match self {
-            Value::Nodes(nodes) => nodes.first().map_or_else(String::new, |node| text_of(tree, *node)),
+            Value::Nodes(nodes) => texts_of(tree, &nodes).join(" "),
             Value::Text(text) => text,
             Value::Truth(truth) => u8::from(truth).to_string(),
             Value::Number(number) => {
@@ -65,25 +71,26 @@ impl Value {
     }
 }
 
-/// All text in a node.
-fn text_of(tree: &Tree<'_>, node: usize) -> String {
-    let mut out = String::new();
-    let mut open = vec![node];
-    while let Some(next) = open.pop() {
-        let inner = &tree.nodes[next];
-        match inner.kind {
-            Kind::Text => out.push_str(&inner.text),
-            Kind::Attribute if next == node => out.push_str(&inner.text),
-            Kind::Attribute => {}
-            Kind::Root | Kind::Element => open.extend(inner.children.iter().rev()),
+/// The texts that stand in nodes directly, each once, in the order of the document.
+pub fn texts_of<'t>(tree: &'t Tree<'_>, nodes: &[usize]) -> Vec<&'t str> {
+    let mut found: Vec<usize> = Vec::new();
+    for node in nodes {
+        match tree.nodes[*node].kind {
+            Kind::Text | Kind::Attribute => found.push(*node),
+            Kind::Root | Kind::Element => {
+                let children = tree.nodes[*node].children.iter().copied();
+                found.extend(children.filter(|child| tree.nodes[*child].kind == Kind::Text));
+            }
         }
     }
-    out
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().map(|node| tree.nodes[node].text.as_str()).collect()
 }
 
 impl<'t> Evaluation<'t> {
-    pub fn new(tree: &'t Tree<'t>) -> Evaluation<'t> {
-        Evaluation { tree, looks: 0 }
+    pub fn new(tree: &'t Tree<'t>, folds_case: bool) -> Evaluation<'t> {
+        Evaluation { tree, folds_case, looks: 0 }
     }
 
     pub fn run(&mut self, expr: &Expr) -> Result<Value> {
@@ -252,17 +259,24 @@ impl<'t> Evaluation<'t> {
         let tree = self.tree;
         let each = |value: &Value| -> Vec<Value> {
             match value {
-                Value::Nodes(nodes) => nodes.iter().map(|node| Value::Text(text_of(tree, *node))).collect(),
+                Value::Nodes(nodes) => {
+                    texts_of(tree, nodes).into_iter().map(|text| Value::Text(text.to_owned())).collect()
+                }
                 other => vec![other.clone()],
             }
         };
         let (lefts, rights) = (each(left), each(right));
+        let folding = self.folds_case.then(|| collation(CollationId::UTF8MB4_GENERAL_CI));
         self.look(lefts.len() * rights.len())?;
         let holds = |left: &Value, right: &Value| {
             let by_number = |is: fn(&f64, &f64) -> bool| is(&left.number(tree), &right.number(tree));
             let equal = || match (left, right) {
                 (Value::Truth(_), _) | (_, Value::Truth(_)) => left.truth() == right.truth(),
                 (Value::Number(_), _) | (_, Value::Number(_)) => left.number(tree) == right.number(tree),
+                (Value::Text(left), Value::Text(right)) => match folding {
+                    Some(folding) => folding.equal(left.as_bytes(), right.as_bytes()),
+                    None => left == right,
+                },
                 _ => left == right,
             };
             match operator {
@@ -285,7 +299,7 @@ impl<'t> Evaluation<'t> {
         }
         let text = |index: usize| match values.get(index) {
             Some(value) => value.clone().into_text(tree),
-            None => text_of(tree, here.node),
+            None => texts_of(tree, &[here.node]).join(" "),
         };
         let number = |index: usize| match values.get(index) {
             Some(value) => value.number(tree),
@@ -313,6 +327,11 @@ impl<'t> Evaluation<'t> {
             ("string", [] | [_]) => Value::Text(text(0)),
             ("string-length", [] | [_]) => Value::Number(text(0).chars().count() as f64),
             ("normalize-space", [] | [_]) => Value::Text(text(0).split_whitespace().collect::<Vec<_>>().join(" ")),
+            ("contains", [_, _]) if self.folds_case => {
+                let (text, part) = (text(0), text(1));
+                let folding = collation(CollationId::UTF8MB4_GENERAL_CI);
+                Value::Truth(folding.find(text.as_bytes(), part.as_bytes(), 0).is_some())
+            }
             ("contains", [_, _]) => Value::Truth(text(0).contains(&text(1))),
             ("starts-with", [_, _]) => Value::Truth(text(0).starts_with(&text(1))),
             ("concat", [_, _, ..]) => Value::Text((0..values.len()).map(text).collect()),

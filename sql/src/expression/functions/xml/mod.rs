@@ -12,12 +12,12 @@ mod path;
 mod tree;
 
 use evaluate::{Evaluation, Value};
-use format::collation::CollationId;
+use format::collation::{CollationId, collation};
 use tree::{Kind, Tree};
 
 use super::{Call, Function, Typing, not_null};
 use crate::error::{Error, Result};
-use crate::expression::{Datum, json};
+use crate::expression::{Datum, Expr, json};
 use crate::types::{Coercibility, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
@@ -48,12 +48,16 @@ fn parsed<'t>(call: &Call<'_>, text: &'t str) -> Option<Tree<'t>> {
     }
 }
 
-fn evaluated(tree: &Tree<'_>, written: &str) -> Result<Value> {
+fn evaluated(call: &Call<'_>, tree: &Tree<'_>, written: &str) -> Result<Value> {
     let expr = path::parse(written).map_err(|at| {
         let rest: String = written[at..].chars().take(20).collect();
         Error::new(1105, b"HY000", format!("XPATH syntax error: '{rest}'"))
     })?;
-    Evaluation::new(tree).run(&expr)
+    let counts_case = |argument: &Expr| {
+        let own = collation(argument.ty.collation);
+        argument.ty.is_string() && own.is_case_sensitive()
+    };
+    Evaluation::new(tree, !call.args[..2].iter().any(counts_case)).run(&expr)
 }
 
 /// The texts in the elements that are found, with spaces between them; or the value of an expression that finds none.
@@ -61,21 +65,7 @@ fn extract_value<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(argument(call, 0)?);
     let written = not_null!(argument(call, 1)?);
     let tree = not_null!(parsed(call, &text));
-    let found = match evaluated(&tree, &written)? {
-        Value::Nodes(nodes) => nodes,
-        value => return Ok(Datum::text(value.into_text(&tree))),
-    };
-    let mut parts: Vec<&str> = Vec::new();
-    for node in found {
-        match tree.nodes[node].kind {
-            Kind::Text | Kind::Attribute => parts.push(&tree.nodes[node].text),
-            Kind::Root | Kind::Element => {
-                let texts = tree.nodes[node].children.iter().map(|child| &tree.nodes[*child]);
-                parts.extend(texts.filter(|child| child.kind == Kind::Text).map(|child| child.text.as_str()));
-            }
-        }
-    }
-    Ok(Datum::text(parts.join(" ")))
+    Ok(Datum::text(evaluated(call, &tree, &written)?.into_text(&tree)))
 }
 
 /// The text with another in the place of the one node that is found.
@@ -84,11 +74,12 @@ fn update_xml<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let written = not_null!(argument(call, 1)?);
     let new = not_null!(argument(call, 2)?);
     let tree = not_null!(parsed(call, &text));
-    let Value::Nodes(found) = evaluated(&tree, &written)? else {
+    let Value::Nodes(found) = evaluated(call, &tree, &written)? else {
         return Err(Error::new(1105, b"HY000", format!("XPATH syntax error: '{written}'")));
     };
     let place = match found.as_slice() {
-        [node] if tree.nodes[*node].kind != Kind::Root => tree.nodes[*node].source.clone(),
+        [node] if tree.nodes[*node].kind == Kind::Root => return Ok(Datum::text(new)),
+        [node] => tree.nodes[*node].source.clone(),
         _ => return Ok(Datum::text(text)),
     };
     if !call.fits("updatexml", (text.len() + new.len()) as u64) {

@@ -164,9 +164,12 @@ fn spaces(text: &str) -> usize {
     text.len() - text.trim_start().len()
 }
 
-/// The name that a text begins with.
+/// The name that a text begins with: none if that is a digit, a point or a hyphen.
 fn name(text: &str) -> &str {
     let is_part = |character: char| character.is_alphanumeric() || "_-.:".contains(character);
+    if text.starts_with(|first: char| first.is_ascii_digit() || "-.".contains(first)) {
+        return "";
+    }
     &text[..text.find(|character| !is_part(character)).unwrap_or(text.len())]
 }
 
