@@ -156,10 +156,10 @@ fn name(spec: &IndexSpec, columns: &[Column], parts: &[IndexPart], others: &[Ind
     free.ok_or_else(|| Error::duplicate_key_name(first))
 }
 
-/// Whether one index does the work of another that was made for a foreign key.
+/// Whether one index does the work of another that was made for a foreign key: it begins with the same ascending columns.
 pub fn serves(index: &IndexDefinition, generated: &IndexDefinition) -> bool {
     let columns: Vec<usize> = generated.parts.iter().map(|part| part.column).collect();
-    begins_with(&index.parts, &columns)
+    begins_with(&index.parts, &columns) && index.parts[..columns.len()].iter().all(|part| !part.descending)
 }
 
 /// An index that was made for a foreign key is dropped when a statement adds one that can replace it, as in MySQL.

@@ -116,6 +116,10 @@ impl Error {
         Error::new(1235, b"42000", format!("This version of {PRODUCT} doesn't yet support '{what}'"))
     }
 
+    pub fn unknown_explain_format(name: &str) -> Error {
+        Error::new(1791, b"HY000", format!("Unknown EXPLAIN format name: '{name}'"))
+    }
+
     /// Expressions or queries nested too deep.
     pub fn nested_too_deep() -> Error {
         Error::new(

@@ -57,7 +57,7 @@ pub mod compare;
 mod condition;
 pub mod context;
 pub mod datum;
-mod display;
+pub mod display;
 pub mod eval;
 pub mod functions;
 pub mod json;

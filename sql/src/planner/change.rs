@@ -68,6 +68,16 @@ pub enum InsertRows {
     File,
 }
 
+impl InsertPlan {
+    /// The query whose rows are inserted.
+    pub fn query(&self) -> Option<&QueryPlan> {
+        match &self.source {
+            InsertRows::Query(query) => Some(query),
+            InsertRows::Values(_) | InsertRows::File => None,
+        }
+    }
+}
+
 /// `column = expression`; None is DEFAULT.
 pub struct Assignment {
     pub column: usize,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use format::value::Value;
 
-use super::change::{InsertPlan, InsertRows};
+use super::change::InsertPlan;
 use super::{Access, PartRange, QueryPlan, RecursivePlan, SelectPlan, SourceKind, Step, TableStep};
 use crate::expression::Node;
 use crate::parser::ast::SetOperator;
@@ -140,72 +140,27 @@ fn table_steps<'p>(
 }
 
 fn table_line(plan: &SelectPlan, step: &TableStep, kind: &str, is_first: bool, semi: Option<&'static str>) -> Line {
-    let source = &plan.sources[step.source];
+    let facts = facts(plan, step, is_first);
     let mut line = vec![Value::Null; COLUMNS.len()];
     line[0] = Value::UInt(plan.select_number as u64);
     line[1] = text(kind);
-    line[2] = text(&source.alias);
+    line[2] = text(&plan.sources[step.source].alias);
+    line[4] = text(facts.access);
+    line[5] = optional((!facts.possible_keys.is_empty()).then(|| facts.possible_keys.join(",")));
+    line[6] = optional(facts.key.clone());
+    line[7] = optional(facts.key_bytes.map(|bytes| bytes.to_string()));
+    line[8] = optional((!facts.references.is_empty()).then(|| facts.references.join(",")));
     line[9] = Value::UInt(step.rows);
     line[10] = Value::Double(100.0);
     let mut extra = Vec::new();
-    if let SourceKind::Table(table) = &source.kind {
-        let name = |index: usize| {
-            if table.indexes[index].primary { "PRIMARY".to_owned() } else { table.indexes[index].name.to_string() }
-        };
-        let possible: Vec<String> = step.possible_keys.iter().map(|index| name(*index)).collect();
-        line[5] = optional((!possible.is_empty()).then(|| possible.join(",")));
-        let key_bytes = |index: usize, parts: usize| -> u64 {
-            table.indexes[index].parts[..parts].iter().map(|part| key_bytes(table, part)).sum()
-        };
-        let (access, key, parts, reference) = match &step.access {
-            Access::Scan { index: 0, .. } if !plan.order_by_index => ("ALL", None, 0, None),
-            Access::Scan { index, .. } if table.indexes[*index].is_hidden() => ("ALL", None, 0, None),
-            Access::Scan { index, .. } => ("index", Some(*index), table.indexes[*index].parts.len(), None),
-            Access::Point { index, key } => {
-                let constant = key.iter().all(|key| key.expr.is_constant() || reads_nothing(&key.expr));
-                let access = if constant && is_first { "const" } else { "eq_ref" };
-                (access, Some(*index), key.len(), Some(references(plan, key.iter())))
-            }
-            Access::Range { index, parts, .. } => {
-                let single = |part: &PartRange| matches!(part, PartRange::Points(points) if points.len() == 1);
-                if parts.iter().all(single) {
-                    let keys = parts.iter().flat_map(|part| match part {
-                        PartRange::Points(points) => &points[..],
-                        PartRange::Intervals(_) => &[],
-                    });
-                    ("ref", Some(*index), parts.len(), Some(references(plan, keys)))
-                } else {
-                    ("range", Some(*index), parts.len(), None)
-                }
-            }
-            Access::Rows => ("ALL", None, 0, None),
-        };
-        line[4] = text(access);
-        line[6] = optional(key.map(name));
-        line[7] = optional(key.map(|key| key_bytes(key, parts).to_string()));
-        line[8] = optional(reference);
-        let unanswered = step.filters.iter().any(|filter| !filter.answered);
-        if unanswered {
-            extra.push("Using where");
-        }
-        if access == "range" && !unanswered && !step.filters.is_empty() {
-            extra.push("Using where");
-        }
-        if step.covering && key.is_some() {
-            extra.push("Using index");
-        }
-        let backward = match &step.access {
-            Access::Scan { reverse, .. } | Access::Range { reverse, .. } => *reverse,
-            _ => false,
-        };
-        if backward {
-            extra.push("Backward index scan");
-        }
-    } else {
-        line[4] = text("ALL");
-        if !step.filters.is_empty() {
-            extra.push("Using where");
-        }
+    if facts.filters_rows {
+        extra.push("Using where");
+    }
+    if facts.covering {
+        extra.push("Using index");
+    }
+    if facts.backward {
+        extra.push("Backward index scan");
     }
     extra.extend(semi);
     if !step.hash.is_empty() {
@@ -224,6 +179,76 @@ fn table_line(plan: &SelectPlan, step: &TableStep, kind: &str, is_first: bool, s
     line
 }
 
+/// How a table is read, in the words that all forms of EXPLAIN share.
+#[derive(Default)]
+pub(super) struct TableFacts {
+    /// `ALL`, `ref`, `range` ...
+    pub access: &'static str,
+    pub possible_keys: Vec<String>,
+    pub key: Option<String>,
+    pub used_parts: Vec<String>,
+    pub key_bytes: Option<u64>,
+    /// Per used part of a `const`, `eq_ref` or `ref`: what it is compared with.
+    pub references: Vec<String>,
+    /// The index alone is read.
+    pub covering: bool,
+    pub backward: bool,
+    /// Conditions are evaluated on the rows.
+    pub filters_rows: bool,
+}
+
+pub(super) fn facts(plan: &SelectPlan, step: &TableStep, is_first: bool) -> TableFacts {
+    let source = &plan.sources[step.source];
+    let SourceKind::Table(table) = &source.kind else {
+        return TableFacts { access: "ALL", filters_rows: !step.filters.is_empty(), ..TableFacts::default() };
+    };
+    let name = |index: usize| {
+        if table.indexes[index].primary { "PRIMARY".to_owned() } else { table.indexes[index].name.to_string() }
+    };
+    let (access, key, parts, references) = match &step.access {
+        Access::Scan { index: 0, .. } if !plan.order_by_index => ("ALL", None, 0, Vec::new()),
+        Access::Scan { index, .. } if table.indexes[*index].is_hidden() => ("ALL", None, 0, Vec::new()),
+        Access::Scan { index, .. } => ("index", Some(*index), table.indexes[*index].parts.len(), Vec::new()),
+        Access::Point { index, key } => {
+            let constant = key.iter().all(|key| key.expr.is_constant() || reads_nothing(&key.expr));
+            let access = if constant && is_first { "const" } else { "eq_ref" };
+            (access, Some(*index), key.len(), references(plan, key.iter()))
+        }
+        Access::Range { index, parts, .. } => {
+            let single = |part: &PartRange| matches!(part, PartRange::Points(points) if points.len() == 1);
+            if parts.iter().all(single) {
+                let keys = parts.iter().flat_map(|part| match part {
+                    PartRange::Points(points) => &points[..],
+                    PartRange::Intervals(_) => &[],
+                });
+                ("ref", Some(*index), parts.len(), references(plan, keys))
+            } else {
+                ("range", Some(*index), parts.len(), Vec::new())
+            }
+        }
+        Access::Rows => ("ALL", None, 0, Vec::new()),
+    };
+    let used = |index: usize| &table.indexes[index].parts[..parts];
+    let backward = match &step.access {
+        Access::Scan { reverse, .. } | Access::Range { reverse, .. } => *reverse,
+        _ => false,
+    };
+    let unanswered = step.filters.iter().any(|filter| !filter.answered);
+    TableFacts {
+        access,
+        possible_keys: step.possible_keys.iter().map(|index| name(*index)).collect(),
+        key: key.map(name),
+        used_parts: key.map_or(Vec::new(), |index| {
+            used(index).iter().map(|part| table.columns[part.column].name.to_string()).collect()
+        }),
+        key_bytes: key.map(|index| used(index).iter().map(|part| key_bytes(table, part)).sum()),
+        references,
+        covering: step.covering && key.is_some(),
+        backward,
+        filters_rows: unanswered || access == "range" && !step.filters.is_empty(),
+    }
+}
+
 fn reads_nothing(expr: &crate::expression::Expr) -> bool {
     let mut nothing = true;
     expr.for_each_column(&mut |_| nothing = false);
@@ -231,7 +256,7 @@ fn reads_nothing(expr: &crate::expression::Expr) -> bool {
 }
 
 /// What each key part is compared with: `const`, a column of a table further out, or `func`.
-fn references<'k>(plan: &SelectPlan, keys: impl Iterator<Item = &'k super::KeyExpr>) -> String {
+fn references<'k>(plan: &SelectPlan, keys: impl Iterator<Item = &'k super::KeyExpr>) -> Vec<String> {
     let one = |key: &super::KeyExpr| match &key.expr.node {
         Node::Column(slot) | Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => {
             let (source, column) = plan.slots[*slot];
@@ -241,7 +266,7 @@ fn references<'k>(plan: &SelectPlan, keys: impl Iterator<Item = &'k super::KeyEx
         _ if reads_nothing(&key.expr) => "const".to_owned(),
         _ => "func".to_owned(),
     };
-    keys.map(one).collect::<Vec<_>>().join(",")
+    keys.map(one).collect()
 }
 
 /// The bytes of a key part as EXPLAIN counts them: one more for NULL, two more for a length.
@@ -297,7 +322,7 @@ pub fn insert(plan: &InsertPlan) -> Vec<Line> {
     line[2] = text(&plan.table.name);
     line[4] = text("ALL");
     let mut lines = Lines { lines: vec![line], ..Lines::default() };
-    if let InsertRows::Query(query) = &plan.source {
+    if let Some(query) = plan.query() {
         explain_query(query, "SIMPLE", &mut lines);
     }
     lines.lines

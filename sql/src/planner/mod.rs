@@ -30,6 +30,8 @@ pub mod clause;
 pub mod defaults;
 pub mod definition;
 pub mod explain;
+pub mod explain_json;
+pub mod explain_tree;
 pub mod grouping;
 pub mod hash_join;
 pub mod join;

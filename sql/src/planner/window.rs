@@ -47,6 +47,25 @@ pub enum Function {
     Aggregate(AggregateCall),
 }
 
+impl Function {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Function::RowNumber => "row_number",
+            Function::Rank => "rank",
+            Function::DenseRank => "dense_rank",
+            Function::PercentRank => "percent_rank",
+            Function::CumeDist => "cume_dist",
+            Function::Ntile => "ntile",
+            Function::Lag => "lag",
+            Function::Lead => "lead",
+            Function::FirstValue => "first_value",
+            Function::LastValue => "last_value",
+            Function::NthValue => "nth_value",
+            Function::Aggregate(call) => call.function.name(),
+        }
+    }
+}
+
 #[derive(Clone, PartialEq)]
 pub struct Frame {
     pub unit: FrameUnit,

@@ -9,9 +9,9 @@ use crate::accounts::Key;
 use crate::error::{Error, Level, Result};
 use crate::expression::{Binder, Expr, Scope};
 use crate::information_schema::Facts;
-use crate::parser::ast::{self, ColumnName, FlushItem, Show, ShowFilter, Statement, TableName};
+use crate::parser::ast::{self, ColumnName, FlushItem, Show, ShowFilter, TableName};
 use crate::planner::view::ViewDescriber;
-use crate::planner::{definition, explain};
+use crate::planner::definition;
 use crate::result::ResultSink;
 use crate::show;
 use crate::status::Counter;
@@ -42,11 +42,11 @@ impl Scope for ListingScope<'_> {
     }
 }
 
-fn text_type(chars: u32) -> ColumnType {
+pub(super) fn text_type(chars: u32) -> ColumnType {
     ColumnType::VarChar { chars, collation: CollationId::UTF8MB4_GENERAL_CI }
 }
 
-fn number_type() -> ColumnType {
+pub(super) fn number_type() -> ColumnType {
     ColumnType::Int { bytes: 8, unsigned: true }
 }
 
@@ -244,49 +244,6 @@ impl Session {
         let like = column.map(|column| column.as_bytes().to_vec());
         let filter = ShowFilter { like, filter: None };
         self.show(&Show::Columns { full: false, table: table.clone(), filter }, more, sink)
-    }
-
-    pub(super) fn explain(
-        &mut self,
-        format: Option<&str>,
-        analyze: bool,
-        statement: &Statement,
-        more: bool,
-        sink: &mut dyn ResultSink,
-    ) -> Result<()> {
-        if analyze {
-            return Err(Error::unsupported("EXPLAIN ANALYZE"));
-        }
-        if let Some(format) = format
-            && !format.eq_ignore_ascii_case("traditional")
-        {
-            return Err(Error::unsupported(format!("EXPLAIN FORMAT={format}")));
-        }
-        let Some(plan) = self.plan(statement, 0, &[])? else {
-            return Err(Error::unsupported("EXPLAIN of this statement"));
-        };
-        let rows = match &plan.plan {
-            super::plan::Plan::Query { plan, .. } => explain::query(plan),
-            super::plan::Plan::Insert(plan) => explain::insert(plan),
-            super::plan::Plan::Update(plan) => explain::change(&plan.select, "UPDATE"),
-            super::plan::Plan::Delete(plan) => explain::change(&plan.select, "DELETE"),
-            super::plan::Plan::JoinedUpdate(plan) => explain::change(&plan.select, "UPDATE"),
-            super::plan::Plan::JoinedDelete(plan) => explain::change(&plan.select, "DELETE"),
-            super::plan::Plan::Load(_) => return Err(Error::unsupported("EXPLAIN of LOAD DATA")),
-        };
-        let columns: Vec<_> = explain::COLUMNS
-            .iter()
-            .map(|name| {
-                let ty = match *name {
-                    "id" | "rows" => number_type(),
-                    "filtered" => ColumnType::Double { unsigned: false, decimals: Some((5, 2)) },
-                    _ => text_type(255),
-                };
-                (name.to_string(), ty)
-            })
-            .collect();
-        self.send(&columns, &rows, self.warning_count(), more, sink);
-        Ok(())
     }
 
     pub(super) fn kill(&mut self, query_only: bool, id: &ast::Expr) -> Result<()> {

@@ -51,6 +51,7 @@ mod backup;
 mod create;
 mod define;
 mod dispatch;
+mod explain;
 mod files;
 mod grant;
 mod gtid;
