@@ -99,6 +99,8 @@ fn converse(live: &mut Live, mut wire: Wire, process: &Arc<Process>, status: &Ar
         session.track_changes();
     }
     session.multi_statements = wire.sink.capabilities.has(Capabilities::MULTI_STATEMENTS);
+    session.multi_results = wire.sink.capabilities.has(Capabilities::MULTI_RESULTS);
+    session.out_parameters = wire.sink.capabilities.has(Capabilities::PS_MULTI_RESULTS);
     session.found_rows = wire.sink.capabilities.has(Capabilities::FOUND_ROWS);
     process.end();
     let on = session.database().map_or_else(String::new, |database| format!(" on {database}"));

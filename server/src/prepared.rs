@@ -94,11 +94,13 @@ pub fn execute(
     if !attributes.is_empty() {
         session.set_query_attributes(std::mem::take(attributes));
     }
-    if flags & CURSOR_READ_ONLY != 0 {
+    // The results of a procedure come as they are.
+    let has_cursor = flags & CURSOR_READ_ONLY != 0 && !session.is_call(id);
+    if has_cursor {
         sink.cursor = Some(Held::new(directory));
     }
     session.execute(id, values, sink);
-    if flags & CURSOR_READ_ONLY != 0 {
+    if has_cursor {
         *cursor = sink.cursor.take().filter(|held| held.is_open).map(|held| held.rows);
     }
     if !long.is_empty() {

@@ -240,6 +240,10 @@ fn fill_with_zeros(width: u32, from: usize, out: &mut Vec<u8>) {
 
 impl ResultSink for Sink {
     fn columns(&mut self, columns: &[ColumnDefinition]) {
+        self.columns_of(columns, 0);
+    }
+
+    fn columns_of(&mut self, columns: &[ColumnDefinition], status: u16) {
         debug_assert!(!self.in_rows, "the rows before have ended");
         if let Some(held) = &mut self.cursor {
             (held.mark, held.is_open) = (self.packets.mark(), true);
@@ -248,7 +252,7 @@ impl ResultSink for Sink {
         match self.cursor {
             // One end follows the columns, whatever kind the client reads; it says that there is a cursor.
             Some(_) => columns.iter().for_each(|column| self.packets.push(|out| column.encode(out))),
-            None => self.definitions(columns, 0),
+            None => self.definitions(columns, status),
         }
         self.collations.clear();
         self.collations.extend(columns.iter().map(|column| column.collation));

@@ -459,3 +459,60 @@ fn strangers_keep_nobody_out() {
     }
     assert_eq!(root.query("SHOW STATUS LIKE 'Threads_connected'").text()[0][1], text("2"));
 }
+
+/// A CALL answers with the results of its statements, one after the other, and with its OUT parameters if it is prepared.
+#[test]
+fn a_call_answers_with_several_results_and_out_parameters() {
+    let (_fixture, port) = start();
+    for capabilities in
+        [Login::default().capabilities, Login::default().capabilities.without(Capabilities::DEPRECATE_EOF)]
+    {
+        let mut client = Client::tcp(port, &Login { capabilities, ..Login::default() }).unwrap();
+        client.run("CREATE DATABASE IF NOT EXISTS calls");
+        client.run("USE calls");
+        client.run("CREATE OR REPLACE TABLE t (a INT)");
+        client.run("CREATE OR REPLACE PROCEDURE p(IN a INT, OUT b INT, INOUT c VARCHAR(20)) BEGIN SELECT a; SELECT a, c; SET b = a * 2, c = CONCAT(c, '!'); INSERT INTO t VALUES (1), (2); END");
+        client.run("SET @c = 'text'");
+        let answers = client.query_all("CALL p(4, @b, @c); SELECT @b, @c");
+        assert_eq!(answers.len(), 4, "{answers:?}");
+        assert_eq!(answers[0].text(), [[text("4")]]);
+        assert_eq!(answers[1].text(), [[text("4"), text("text")]]);
+        assert_eq!(answers[2], Outcome::Done { affected_rows: 2, last_insert_id: 0, warnings: 0 });
+        assert_eq!(answers[3].text(), [[text("8"), text("text!")]]);
+
+        // Three parameters of type LONGLONG, NULL and VAR_STRING.
+        let (id, columns, parameters) = client.prepare("CALL p(?, ?, ?)").unwrap();
+        assert_eq!((columns, parameters), (0, 3));
+        let mut values = vec![0b010, 1, 8, 0, 8, 0, 253, 0];
+        values.extend_from_slice(&21i64.to_le_bytes());
+        values.extend_from_slice(b"\x03abc");
+        for _ in 0..2 {
+            let answers = client.execute_all(id, &values);
+            let kinds: Vec<bool> = answers.iter().map(|answer| matches!(answer, Outcome::Rows { .. })).collect();
+            assert_eq!(kinds, [true, true, true, false], "{answers:?}");
+            let Outcome::Rows { columns, payloads } = &answers[2] else { panic!("OUT parameters") };
+            assert_eq!(columns.len(), 2);
+            // A binary row: its head, no NULLs, an INT, a text.
+            assert_eq!(payloads, &[[&[0, 0][..], &42i32.to_le_bytes(), b"\x04abc!"].concat()]);
+        }
+
+        // An error behind the first result ends the answer; what a handler takes does not.
+        client.run("CREATE OR REPLACE PROCEDURE fails() BEGIN SELECT 1; SELECT * FROM nowhere; SELECT 2; END");
+        let answers = client.query_all("CALL fails(); SELECT 3");
+        assert_eq!(answers.len(), 2);
+        assert_eq!(answers[1].code(), 1146);
+        client.run("CREATE OR REPLACE FUNCTION f(n INT) RETURNS INT DETERMINISTIC BEGIN IF n = 2 THEN SIGNAL SQLSTATE '45000'; END IF; RETURN n; END");
+        client.run("CREATE OR REPLACE PROCEDURE goes_on() BEGIN DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SELECT 'handled'; SELECT f(a) FROM t; SELECT 'end'; END");
+        let answers = client.query_all("CALL goes_on()");
+        assert_eq!(answers[0].text(), [[text("1")]]);
+        assert_eq!(answers[1].text(), [[text("handled")]]);
+        assert_eq!(answers[2].text(), [[text("end")]]);
+        assert_eq!(answers.len(), 4);
+        client.run("DROP TABLE t");
+    }
+    // Whoever reads one result for each statement gets no other.
+    let capabilities =
+        Login::default().capabilities.without(Capabilities::MULTI_RESULTS | Capabilities::MULTI_STATEMENTS);
+    let mut client = Client::tcp(port, &Login { capabilities, database: Some("calls"), ..Login::default() }).unwrap();
+    assert_eq!(client.query("CALL fails()").code(), 1312);
+}

@@ -34,6 +34,8 @@ pub mod user_locks;
 
 pub mod accounts;
 
+pub mod column_types;
+
 pub mod expression;
 
 pub mod replication;
@@ -43,6 +45,8 @@ pub mod instance;
 pub mod describe;
 
 pub mod views;
+
+pub mod programs;
 
 pub mod locks;
 

@@ -46,6 +46,11 @@ pub trait ResultSink {
     /// The columns of the rows that follow.
     fn columns(&mut self, columns: &[ColumnDefinition]);
 
+    /// The same for rows that are no result: the flags of the protocol say what they are, before them and behind.
+    fn columns_of(&mut self, columns: &[ColumnDefinition], _status: u16) {
+        self.columns(columns);
+    }
+
     /// A computed row. `types` are those of the columns, and say how to render each value.
     fn row(&mut self, values: &[Value], types: &[ColumnType]);
 

@@ -16,6 +16,8 @@
 //! Images are made of the stored bytes that go to storage anyway. Changes that storage makes by itself, along foreign
 //! keys, are not logged, as in MySQL: a replica makes them itself.
 
+mod inner;
+
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
@@ -30,6 +32,8 @@ use format::collation::CollationId;
 use format::value::ColumnType;
 use format::xid::Xid;
 use storage::{Column, CommitLog, Table, Trx, UnfinishedTable, XidClaim};
+
+use inner::Inner;
 
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
@@ -233,6 +237,8 @@ pub struct RowLog {
     name: Name,
     text: Option<Vec<u8>>,
     session: Arc<SessionOrder>,
+    /// The rows of inner statements.
+    inner: Inner,
 }
 
 /// A value by column: stored bytes, or None for NULL.
@@ -266,6 +272,7 @@ impl RowLog {
             name: Name::Automatic,
             text: None,
             session: session.clone(),
+            inner: Inner::default(),
         }
     }
 
@@ -291,6 +298,7 @@ impl RowLog {
             self.settings = settings;
             self.cache.reset(cache_settings(&settings));
         }
+        self.inner.clear();
         self.drop_event();
         self.mark = Some(self.cache.mark());
         self.mapped.clear();
@@ -447,19 +455,19 @@ impl RowLog {
     // Rows
 
     /// A row was inserted.
-    pub fn insert<'v>(&mut self, table: &Table, after: &Values<'v>) -> Result<()> {
+    pub fn insert<'v>(&mut self, table: &Arc<Table>, after: &Values<'v>) -> Result<()> {
         self.row(RowsKind::Write, table, Images { before: None, after: Some(after) }, &|_| true)
     }
 
     /// A row was deleted.
-    pub fn delete<'v>(&mut self, table: &Table, before: &Values<'v>) -> Result<()> {
+    pub fn delete<'v>(&mut self, table: &Arc<Table>, before: &Values<'v>) -> Result<()> {
         self.row(RowsKind::Delete, table, Images { before: Some(before), after: None }, &|_| false)
     }
 
     /// A row was changed in some columns.
     pub fn update<'v>(
         &mut self,
-        table: &Table,
+        table: &Arc<Table>,
         before: &Values<'v>,
         after: &Values<'v>,
         changed: &dyn Fn(usize) -> bool,
@@ -470,13 +478,24 @@ impl RowLog {
     fn row(
         &mut self,
         kind: RowsKind,
+        table: &Arc<Table>,
+        row: Images<'_, '_>,
+        changed: &dyn Fn(usize) -> bool,
+    ) -> Result<()> {
+        match table.is_temporary() {
+            true => Ok(()),
+            false if self.inner.is_running() => self.wait(kind, table, row, changed),
+            false => self.row_now(kind, table, row, changed),
+        }
+    }
+
+    fn row_now(
+        &mut self,
+        kind: RowsKind,
         table: &Table,
         row: Images<'_, '_>,
         changed: &dyn Fn(usize) -> bool,
     ) -> Result<()> {
-        if table.is_temporary() {
-            return Ok(());
-        }
         let at = self.map(table)?;
         let mapped = std::mem::take(&mut self.mapped);
         let logged = match &mapped[at].described {

@@ -13,11 +13,14 @@ use format::value::{ColumnType, LobSize, Value};
 use storage::{Definition, DefinitionKind, Table};
 
 use crate::accounts::{self, Account, Dynamic, Key, Privileges};
+use crate::column_types::column_type;
 use crate::describe;
 use crate::error::Error;
 use crate::information_schema::{self, Facts, Named, Wanted};
 use crate::monitor;
-use crate::parser::ast::{Show, TableName, UserName, VariableScope};
+use crate::parser::ast::{ProgramKind, Show, TableName, UserName, VariableScope};
+use crate::programs::{Origin, Routine};
+use crate::variables::mode_text;
 use crate::views::View;
 
 /// Columns and rows of a SHOW statement, before its filter.
@@ -129,32 +132,9 @@ pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result
             "collation_connection",
             "Database Collation",
         ]),
-        Show::Triggers { .. } => empty(&[
-            "Trigger",
-            "Event",
-            "Table",
-            "Statement",
-            "Timing",
-            "Created",
-            "sql_mode",
-            "Definer",
-            "character_set_client",
-            "collation_connection",
-            "Database Collation",
-        ]),
-        Show::RoutineStatus { .. } => empty(&[
-            "Db",
-            "Name",
-            "Type",
-            "Definer",
-            "Modified",
-            "Created",
-            "Security_type",
-            "Comment",
-            "character_set_client",
-            "collation_connection",
-            "Database Collation",
-        ]),
+        Show::Triggers { database: of, .. } => triggers(facts, of.as_deref().or(database))?,
+        Show::RoutineStatus { kind, .. } => routine_status(facts, kind),
+        Show::CreateProgram { kind, name } => create_program(facts, database, *kind, name)?,
         Show::BinaryLogs | Show::BinaryLogStatus | Show::BinaryLogEvents(_) | Show::ReplicaStatus { .. } => {
             return Ok(None);
         }
@@ -271,6 +251,104 @@ fn create_view(definition: &Definition, current: Option<&str>) -> Result<Listing
         ("character_set_client", collation(view.client).charset.name()),
         ("collation_connection", collation(view.connection).name),
     ]))
+}
+
+/// SHOW TRIGGERS.
+fn triggers(facts: &Facts<'_>, database: Option<&str>) -> Result<Listing, Error> {
+    let database = existing(facts, database)?;
+    let columns = [
+        ("Trigger", "TRIGGER_NAME"),
+        ("Event", "EVENT_MANIPULATION"),
+        ("Table", "EVENT_OBJECT_TABLE"),
+        ("Statement", "ACTION_STATEMENT"),
+        ("Timing", "ACTION_TIMING"),
+        ("Created", "CREATED"),
+        ("sql_mode", "SQL_MODE"),
+        ("Definer", "DEFINER"),
+        ("character_set_client", "CHARACTER_SET_CLIENT"),
+        ("collation_connection", "COLLATION_CONNECTION"),
+        ("Database Collation", "DATABASE_COLLATION"),
+    ];
+    Ok(pick(facts, "TRIGGERS", &columns, |row| text(&row[1]) == database.as_bytes()))
+}
+
+/// SHOW PROCEDURE STATUS, SHOW FUNCTION STATUS.
+fn routine_status(facts: &Facts<'_>, kind: &str) -> Listing {
+    let columns = [
+        ("Db", "ROUTINE_SCHEMA"),
+        ("Name", "ROUTINE_NAME"),
+        ("Type", "ROUTINE_TYPE"),
+        ("Definer", "DEFINER"),
+        ("Modified", "LAST_ALTERED"),
+        ("Created", "CREATED"),
+        ("Security_type", "SECURITY_TYPE"),
+        ("Comment", "ROUTINE_COMMENT"),
+        ("character_set_client", "CHARACTER_SET_CLIENT"),
+        ("collation_connection", "COLLATION_CONNECTION"),
+        ("Database Collation", "DATABASE_COLLATION"),
+    ];
+    pick(facts, "ROUTINES", &columns, |row| text(&row[4]) == kind.as_bytes())
+}
+
+/// SHOW CREATE PROCEDURE, FUNCTION, TRIGGER.
+fn create_program(
+    facts: &Facts<'_>,
+    current: Option<&str>,
+    kind: ProgramKind,
+    name: &TableName,
+) -> Result<Listing, Error> {
+    let (database, name) = resolve(current, name)?;
+    let engine = &facts.instance.engine;
+    let mut listing = Listing { columns: Vec::new(), rows: vec![Vec::new()] };
+    let mut add = |title: &str, value: Value| {
+        listing.columns.push(long_text(title));
+        listing.rows[0].push(value);
+    };
+    if kind == ProgramKind::Trigger {
+        let all = information_schema::programs::triggers(facts);
+        let is_it = |definition: &Definition| &*definition.database == database && &*definition.name == name;
+        let found = all.into_iter().find(|(definition, ..)| is_it(definition));
+        let (definition, trigger, _) = found.ok_or_else(Error::no_such_trigger)?;
+        let text = trigger.create_statement("CREATE", &describe::quoted(name), &describe::quoted(&definition.table));
+        add("Trigger", string(name));
+        add("sql_mode", string(mode_text(trigger.origin.sql_mode)));
+        add("SQL Original Statement", string(&text));
+        add_surroundings(&trigger.origin, &mut add);
+        listing.columns.push(("Created".to_owned(), ColumnType::DateTime { fsp: 2 }));
+        let created = information_schema::moment(facts, trigger.origin.created_us);
+        listing.rows[0].push(created);
+        return Ok(listing);
+    }
+    let unknown = || Error::no_such_program(kind.name(), name);
+    let stored = if kind == ProgramKind::Function { DefinitionKind::Function } else { DefinitionKind::Procedure };
+    let definition = engine.definition(stored, database, &name.to_lowercase()).ok_or_else(unknown)?;
+    let mut routine = Routine::decode(&definition.bytes)?;
+    if !information_schema::programs::sees_routine(facts, &definition, &routine) {
+        return Err(unknown());
+    }
+    if let Some(spec) = routine.parse_returns()? {
+        let ty = column_type(&routine.name, &spec, routine.origin.database)?;
+        routine.returns = information_schema::programs::type_text(&ty);
+    }
+    let (title, made) = match kind {
+        ProgramKind::Function => ("Function", "Create Function"),
+        _ => ("Procedure", "Create Procedure"),
+    };
+    let text = match information_schema::programs::sees_body(facts, &definition, &routine) {
+        true => string(routine.create_statement("CREATE", None)),
+        false => Value::Null,
+    };
+    add(title, string(&routine.name));
+    add("sql_mode", string(mode_text(routine.origin.sql_mode)));
+    add(made, text);
+    add_surroundings(&routine.origin, &mut add);
+    Ok(listing)
+}
+
+fn add_surroundings(origin: &Origin, add: &mut dyn FnMut(&str, Value)) {
+    add("character_set_client", string(collation(origin.client).charset.name()));
+    add("collation_connection", string(collation(origin.connection).name));
+    add("Database Collation", string(collation(origin.database).name));
 }
 
 /// Rows about one table that exists.

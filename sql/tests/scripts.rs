@@ -14,6 +14,8 @@
 //! ! 1054 Unknown column 'nope' in 'field list'
 //! ```
 //!
+//! A program whose body begins with BEGIN at the beginning of a line ends with END there.
+//!
 //! A comment `# As NAME.` before a statement makes NAME the user from there on; it is
 //! root at first.
 //!
@@ -45,7 +47,9 @@ fn statements(script: &str) -> Vec<(Vec<String>, String, Vec<String>)> {
                 statement.push('\n');
             }
             statement.push_str(line);
-            if line.trim_end().ends_with(';') {
+            // The body of a program has semicolons of its own: it goes on to END.
+            let is_program = statement.starts_with("CREATE ") && statement.contains("\nBEGIN");
+            if line.trim_end().ends_with(';') && (!is_program || line.starts_with("END")) {
                 all.push((std::mem::take(&mut comments), std::mem::take(&mut statement), Vec::new()));
             }
         }
@@ -61,6 +65,7 @@ fn run_script(name: &str, script: &str) -> Played {
         | "binary_log_accounts"
         | "binary_log_create_select"
         | "binary_log_gtids"
+        | "binary_log_programs"
         | "binary_log_variables" => logged_instance(&scratch.0, Config::tiny()),
         _ => instance(&scratch.0, Config::tiny()),
     };

@@ -279,6 +279,22 @@ impl Client {
         self.outcome().0
     }
 
+    /// The same for a CALL: all that it answers.
+    pub fn execute_all(&mut self, id: u32, parameters: &[u8]) -> Vec<Outcome> {
+        let mut outcomes = vec![];
+        let mut payload = id.to_le_bytes().to_vec();
+        payload.extend_from_slice(&[0, 1, 0, 0, 0]);
+        payload.extend_from_slice(parameters);
+        self.command(number::STMT_EXECUTE, &payload);
+        loop {
+            let (outcome, more) = self.outcome();
+            outcomes.push(outcome);
+            if !more {
+                return outcomes;
+            }
+        }
+    }
+
     /// Sends a command that has no answer.
     pub fn tell(&mut self, command: u8, payload: &[u8]) {
         self.command(command, payload);

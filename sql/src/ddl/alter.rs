@@ -373,7 +373,7 @@ impl Change {
             }
             AlterAction::ConvertCharset { charset, collation } => {
                 let default = self.definition.options.collation;
-                let id = options::collation(charset.as_deref(), collation.as_deref(), default)?;
+                let id = crate::column_types::collation_of(charset.as_deref(), collation.as_deref(), default)?;
                 self.definition.options.collation = id;
                 for own in &mut self.definition.columns {
                     own.ty = with_collation(&own.ty, id);

@@ -1,21 +1,16 @@
 //! Columns: from a written type to a stored one, and a default to its stored bytes.
 
-use std::sync::Arc;
-
-use format::collation::{Charset, CollationId, collation};
+use format::collation::{CollationId, collation};
 use format::value::{ColumnType, LobSize};
 use storage::schema::{Column, ColumnDefault, Generated};
 
-use super::{Context, check_name, check_not_reserved, computed, options};
+use super::{Context, check_name, check_not_reserved, computed};
+use crate::column_types::{ROW_BYTES_MAX, column_type};
 use crate::error::{Error, Result};
 use crate::expression::assign::{AssignMode, Target, assign, encode};
 use crate::expression::{Binder, Datum, NoFields, NoScope};
 use crate::parser::ast::{ColumnSpec, DefaultSpec, TypeSpec};
 
-/// The most bytes of a row without its TEXT and BLOB columns; MySQL's limit above that of the engine.
-const ROW_BYTES_MAX: u64 = 65535;
-
-const CHAR_MAX: u64 = 255;
 const COMMENT_CHARS_MAX: usize = 1024;
 
 /// The stored column of a written one. `table` is the table's collation.
@@ -153,190 +148,6 @@ fn stored(value: &Datum<'_>, ty: &ColumnType) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     encode(value.clone(), ty, &mut out)?;
     Ok(out)
-}
-
-/// The stored type of a written one.
-pub fn column_type(name: &str, spec: &TypeSpec, table: CollationId) -> Result<ColumnType> {
-    let unsigned = spec.unsigned || spec.zerofill;
-    let int = |bytes: u8| -> Result<ColumnType> {
-        if spec.length.is_some_and(|width| width > 255) {
-            return Err(Error::display_width_out_of_range(name, 255));
-        }
-        Ok(ColumnType::Int { bytes, unsigned })
-    };
-    let fsp = || -> Result<u8> {
-        match spec.length.unwrap_or(0) {
-            fsp @ 0..=6 => Ok(fsp as u8),
-            fsp => Err(Error::too_big_precision(fsp, name, 6)),
-        }
-    };
-    match spec.name.as_str() {
-        "BOOL" | "BOOLEAN" => Ok(ColumnType::Int { bytes: 1, unsigned: false }),
-        "TINYINT" => int(1),
-        "SMALLINT" => int(2),
-        "MEDIUMINT" => int(3),
-        "INT" | "INTEGER" => int(4),
-        "BIGINT" => int(8),
-        "SERIAL" => Ok(ColumnType::Int { bytes: 8, unsigned: true }),
-        "YEAR" => match spec.length {
-            None | Some(2 | 4) => Ok(ColumnType::Year),
-            Some(_) => Err(Error::new(1818, b"HY000", "Supports only YEAR or YEAR(4) column.")),
-        },
-        "BIT" => match spec.length.unwrap_or(1) {
-            bits @ 1..=64 => Ok(ColumnType::Bit { bits: bits as u8 }),
-            0 => Err(Error::new(3013, b"HY000", format!("Invalid size for column '{name}'."))),
-            _ => Err(Error::display_width_out_of_range(name, 64)),
-        },
-        "DECIMAL" => decimal(name, spec),
-        "FLOAT" => floating(name, spec),
-        "DOUBLE" | "REAL" => Ok(ColumnType::Double { unsigned, decimals: digits(name, spec)? }),
-        "DATE" => Ok(ColumnType::Date),
-        "TIME" => Ok(ColumnType::Time { fsp: fsp()? }),
-        "DATETIME" => Ok(ColumnType::DateTime { fsp: fsp()? }),
-        "TIMESTAMP" => Ok(ColumnType::Timestamp { fsp: fsp()? }),
-        "BINARY" => match spec.length.unwrap_or(1) {
-            bytes @ 0..=CHAR_MAX => Ok(ColumnType::Binary { bytes: bytes as u32 }),
-            _ => Err(Error::column_length_too_big(name, CHAR_MAX)),
-        },
-        "VARBINARY" => match spec.length.ok_or_else(|| Error::syntax("VARBINARY", 1))? {
-            bytes @ 0..=ROW_BYTES_MAX => Ok(ColumnType::VarBinary { bytes: bytes as u32 }),
-            _ => Err(Error::column_length_too_big(name, ROW_BYTES_MAX)),
-        },
-        "TINYBLOB" => Ok(ColumnType::Blob { size: LobSize::Tiny }),
-        "BLOB" => Ok(ColumnType::Blob { size: spec.length.map_or(LobSize::Regular, lob_size) }),
-        "MEDIUMBLOB" => Ok(ColumnType::Blob { size: LobSize::Medium }),
-        "LONGBLOB" => Ok(ColumnType::Blob { size: LobSize::Long }),
-        "JSON" => Ok(ColumnType::Json),
-        "CHAR" | "VARCHAR" | "TINYTEXT" | "TEXT" | "MEDIUMTEXT" | "LONGTEXT" | "ENUM" | "SET" => {
-            character_type(name, spec, table)
-        }
-        other => Err(Error::unsupported(format!("columns of type {other}"))),
-    }
-}
-
-fn lob_size(bytes: u64) -> LobSize {
-    match bytes {
-        0..=0xFF => LobSize::Tiny,
-        0x100..=0xFFFF => LobSize::Regular,
-        0x1_0000..=0xFF_FFFF => LobSize::Medium,
-        _ => LobSize::Long,
-    }
-}
-
-fn decimal(name: &str, spec: &TypeSpec) -> Result<ColumnType> {
-    let precision = match spec.length {
-        None | Some(0) => 10,
-        Some(precision) => precision,
-    };
-    let scale = spec.decimals.unwrap_or(0);
-    if scale > 30 {
-        return Err(Error::too_big_scale(u64::from(scale), name, 30));
-    }
-    if precision > 65 {
-        return Err(Error::too_big_precision(precision, name, 65));
-    }
-    if u64::from(scale) > precision {
-        return Err(Error::precision_below_scale(name));
-    }
-    Ok(ColumnType::Decimal { precision: precision as u8, scale, unsigned: spec.unsigned || spec.zerofill })
-}
-
-/// The (m, d) of FLOAT(m, d) and DOUBLE(m, d).
-fn digits(name: &str, spec: &TypeSpec) -> Result<Option<(u8, u8)>> {
-    let (Some(length), Some(decimals)) = (spec.length, spec.decimals) else { return Ok(None) };
-    if length > 255 {
-        return Err(Error::display_width_out_of_range(name, 255));
-    }
-    if decimals > 30 {
-        return Err(Error::too_big_scale(u64::from(decimals), name, 30));
-    }
-    if u64::from(decimals) > length {
-        return Err(Error::precision_below_scale(name));
-    }
-    Ok(Some((length as u8, decimals)))
-}
-
-fn floating(name: &str, spec: &TypeSpec) -> Result<ColumnType> {
-    let unsigned = spec.unsigned || spec.zerofill;
-    match (spec.length, spec.decimals) {
-        // FLOAT(p): the precision chooses the width.
-        (Some(25..=53), None) => Ok(ColumnType::Double { unsigned, decimals: None }),
-        (Some(bits), None) if bits > 53 => {
-            Err(Error::new(1063, b"42000", format!("Incorrect column specifier for column '{name}'")))
-        }
-        _ => Ok(ColumnType::Float { unsigned, decimals: digits(name, spec)? }),
-    }
-}
-
-fn character_type(name: &str, spec: &TypeSpec, table: CollationId) -> Result<ColumnType> {
-    let mut id = options::collation(spec.charset.as_deref(), spec.collation.as_deref(), table)?;
-    if spec.binary {
-        id = collation(id).charset.bin_collation();
-    }
-    let charset = collation(id).charset;
-    let binary = charset == Charset::Binary;
-    let width = u64::from(charset.bytes_max());
-    let text =
-        |size: LobSize| if binary { ColumnType::Blob { size } } else { ColumnType::Text { size, collation: id } };
-    match spec.name.as_str() {
-        "CHAR" => match spec.length.unwrap_or(1) {
-            chars @ 0..=CHAR_MAX if binary => Ok(ColumnType::Binary { bytes: chars as u32 }),
-            chars @ 0..=CHAR_MAX => Ok(ColumnType::Char { chars: chars as u32, collation: id }),
-            _ => Err(Error::column_length_too_big(name, CHAR_MAX)),
-        },
-        "VARCHAR" => {
-            let chars = spec.length.ok_or_else(|| Error::syntax("VARCHAR", 1))?;
-            if chars * width > ROW_BYTES_MAX {
-                return Err(Error::column_length_too_big(name, ROW_BYTES_MAX / width));
-            }
-            let chars = chars as u32;
-            Ok(if binary {
-                ColumnType::VarBinary { bytes: chars }
-            } else {
-                ColumnType::VarChar { chars, collation: id }
-            })
-        }
-        "TINYTEXT" => Ok(text(LobSize::Tiny)),
-        "TEXT" => Ok(text(spec.length.map_or(LobSize::Regular, |chars| lob_size(chars.saturating_mul(width))))),
-        "MEDIUMTEXT" => Ok(text(LobSize::Medium)),
-        "LONGTEXT" => Ok(text(LobSize::Long)),
-        kind => members(name, spec, id, kind == "SET"),
-    }
-}
-
-fn members(name: &str, spec: &TypeSpec, id: CollationId, set: bool) -> Result<ColumnType> {
-    let own = collation(id);
-    let mut members: Vec<Box<str>> = Vec::with_capacity(spec.members.len());
-    for member in &spec.members {
-        let text = String::from_utf8_lossy(member);
-        let text = text.trim_end_matches(' ');
-        if set && text.contains(',') {
-            let message = format!("Illegal set '{text}' value found during parsing");
-            return Err(Error::new(1367, b"22007", message));
-        }
-        let mut stored = Vec::new();
-        format::collation::convert(text.as_bytes(), Charset::Utf8mb4, own.charset, &mut stored);
-        let known = members.iter().any(|known| {
-            let mut other = Vec::new();
-            format::collation::convert(known.as_bytes(), Charset::Utf8mb4, own.charset, &mut other);
-            own.equal(&other, &stored)
-        });
-        if known {
-            return Err(Error::duplicate_member(name, text, if set { "SET" } else { "ENUM" }));
-        }
-        members.push(text.into());
-    }
-    let members_max = if set { 64 } else { 65535 };
-    if members.len() > members_max {
-        let kind = if set { "set" } else { "enum" };
-        return Err(Error::new(
-            1097,
-            b"HY000",
-            format!("Too many strings for column {name} and {}", kind.to_uppercase()),
-        ));
-    }
-    let members: Arc<[Box<str>]> = members.into();
-    Ok(if set { ColumnType::Set { members, collation: id } } else { ColumnType::Enum { members, collation: id } })
 }
 
 /// Whether all columns fit a row by MySQL's count, in which a TEXT or BLOB takes a few bytes.

@@ -100,6 +100,11 @@ pub fn takes(statement: &Statement) -> bool {
             | Statement::DropIndex { .. }
             | Statement::CreateView(_)
             | Statement::DropViews { .. }
+            | Statement::CreateRoutine(_)
+            | Statement::AlterRoutine(_)
+            | Statement::DropRoutine { .. }
+            | Statement::CreateTrigger(_)
+            | Statement::DropTrigger { .. }
             | Statement::Maintain { .. }
     )
 }
@@ -295,7 +300,7 @@ fn database_collation(
     if options.comment.is_some() {
         context.warn(1618, "<COMMENT> option ignored");
     }
-    options::collation(options.charset.as_deref(), options.collation.as_deref(), otherwise)
+    crate::column_types::collation_of(options.charset.as_deref(), options.collation.as_deref(), otherwise)
 }
 
 fn alter_database(context: &Context<'_>, name: Option<&str>, options: &DatabaseOptions) -> Result<Outcome> {
@@ -395,6 +400,7 @@ fn rename_tables(context: &Context<'_>, renames: &[(TableName, TableName)]) -> R
         if from.0 != to.0 && view::is_view(context, from.0, from.1) {
             return Err(Error::rename_across_databases());
         }
+        view::check_triggers_stay(context, from, to)?;
         pairs.push((from, to));
     }
     context.instance.engine.rename_tables(&pairs, &context.wait).map_err(|error| match error {

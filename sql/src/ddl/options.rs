@@ -10,12 +10,12 @@
 //! one block. The statement succeeds then, and [`warn_of_what_cannot_be`] says why in
 //! SHOW WARNINGS and in the server's log; GLASSINE_TABLESPACE_COMPRESSION goes on saying it.
 
-use format::collation::{Charset, Collation, CollationId};
 use format::transform::Algorithm;
 use storage::TornProtection;
 use storage::schema::{AtomicWrites, Compression, RowFormat, TableOptions};
 
 use super::{Context, check_file_name};
+use crate::column_types::collation_of;
 use crate::error::{Error, Result};
 use crate::parser::ast::{OptionValue, TableOption};
 use crate::types::SqlMode;
@@ -30,24 +30,6 @@ pub struct Given {
     pub collation: bool,
     /// COMPRESSION was written: it names the codec, whatever PAGE_COMPRESSED adds.
     codec: bool,
-}
-
-/// The collation that a character set and a collation name mean together.
-pub fn collation(charset: Option<&str>, name: Option<&str>, otherwise: CollationId) -> Result<CollationId> {
-    let charset = match charset {
-        None => None,
-        Some(word) if word.eq_ignore_ascii_case("default") => None,
-        Some(word) => Some(Charset::by_name(word).ok_or_else(|| Error::unknown_charset(word))?),
-    };
-    let Some(name) = name.filter(|word| !word.eq_ignore_ascii_case("default")) else {
-        return Ok(charset.map_or(otherwise, Charset::default_collation));
-    };
-    let found = Collation::by_name(name).ok_or_else(|| Error::unknown_collation(name))?;
-    if charset.is_some_and(|charset| charset != found.charset) {
-        let charset = charset.map_or("", |charset| charset.name());
-        return Err(Error::collation_charset_mismatch(found.name, charset));
-    }
-    Ok(found.id)
 }
 
 fn word(value: &OptionValue) -> String {
@@ -92,7 +74,7 @@ pub fn apply(context: &Context<'_>, given: &[TableOption], options: &mut TableOp
     let text = |name: &str| given.iter().rev().find(|option| option.name == name).map(|option| word(&option.value));
     let (charset, collate) = (text("CHARSET"), text("COLLATE"));
     if charset.is_some() || collate.is_some() {
-        options.collation = collation(charset.as_deref(), collate.as_deref(), options.collation)?;
+        options.collation = collation_of(charset.as_deref(), collate.as_deref(), options.collation)?;
         rest.collation = true;
     }
     rest.codec = check_families(given)?;

@@ -4,6 +4,7 @@
 //! the table's name, texts with their character set. It has been bound once, so that reading it later cannot fail for
 //! another reason than a change of the table, which [`names`] and the checks of ALTER TABLE prevent.
 
+use storage::DefinitionKind;
 use storage::schema::{Column, same_name};
 
 use super::Context;
@@ -225,6 +226,9 @@ pub fn store(
             Expr::StoredFunction { database, name, .. } => {
                 return Err(subject.disallowed(Some(&format!("`{database}`.`{name}`"))));
             }
+            Expr::Function { name, .. } if is_stored(context, name) => {
+                return Err(subject.disallowed(Some(&format!("`{name}`"))));
+            }
             Expr::Function { name, args } if subject.is_certain() && is_uncertain(name, args.len()) => {
                 return Err(subject.disallowed(Some(name)));
             }
@@ -241,6 +245,15 @@ pub fn store(
     let text = print::expression(&expr, context.eval.client)?;
     let bound = row_rules::bind(context.eval, columns, &text)?;
     Ok(Stored { text: text.into(), bound, reads })
+}
+
+/// Whether a name is that of a stored function of the current database.
+fn is_stored(context: &Context<'_>, name: &str) -> bool {
+    let engine = &context.instance.engine;
+    !functions::is_known(name)
+        && context.database.is_some_and(|database| {
+            engine.definition(DefinitionKind::Function, database, &name.to_lowercase()).is_some()
+        })
 }
 
 /// The columns that a stored expression names.

@@ -17,6 +17,7 @@ mod files;
 mod foreign_keys;
 mod json;
 mod names;
+mod programs;
 mod row_rules;
 mod transactions;
 mod values;

@@ -1,6 +1,8 @@
 //! UPDATE and DELETE at work, and what all changes share: column values on their way
 //! to storage.
 
+use std::sync::Arc;
+
 use format::collation::CollationId;
 use format::value::{ColumnType, DateTime, Value, Zone};
 use storage::schema::{Column, IndexPart};
@@ -13,15 +15,18 @@ use super::row::decode;
 use super::row_rules::RowTarget;
 use super::sorter::sort_by;
 use super::stored::Stored;
+use super::triggers::Firing;
 use super::{Environment, Level, view_check};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
 use crate::expression::assign::{Target, zero_of};
 use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
+use crate::parser::ast::TriggerEvent;
 use crate::planner::SelectPlan;
 use crate::planner::change::{Assignment, DeletePlan, UpdatePlan};
 use crate::planner::defaults::DefaultValue;
 use crate::planner::row_rules::RowRules;
+use crate::planner::triggers::Triggers;
 use crate::planner::view_target::ViewCheck;
 
 /// What a change did.
@@ -195,7 +200,7 @@ pub type WithFields<'f> = dyn FnMut(&Row, &mut Evaluate<'_>) -> Result<()> + 'f;
 
 /// Applies assignments to rows of one table.
 pub struct Updater<'a> {
-    pub table: &'a Table,
+    pub table: &'a Arc<Table>,
     pub assignments: &'a [Assignment],
     pub touched: &'a [usize],
     pub defaults: &'a [DefaultValue],
@@ -204,6 +209,7 @@ pub struct Updater<'a> {
     pub ignore: bool,
     /// WITH CHECK OPTION.
     pub check: Option<&'a ViewCheck>,
+    pub triggers: Option<&'a Triggers>,
     stored: Stored,
     /// The row as it becomes, assignment by assignment.
     new: Row,
@@ -211,7 +217,7 @@ pub struct Updater<'a> {
 
 impl<'a> Updater<'a> {
     pub fn new(
-        table: &'a Table,
+        table: &'a Arc<Table>,
         assignments: &'a [Assignment],
         touched: &'a [usize],
         (defaults, rules): (&'a [DefaultValue], &'a RowRules),
@@ -219,7 +225,8 @@ impl<'a> Updater<'a> {
         ignore: bool,
     ) -> Updater<'a> {
         let (stored, new) = (Stored::default(), Row::new());
-        Updater { table, assignments, touched, defaults, rules, mode, ignore, check: None, stored, new }
+        let (check, triggers) = (None, None);
+        Updater { table, assignments, touched, defaults, rules, mode, ignore, check, triggers, stored, new }
     }
 
     /// Changes one row; false if it stays as it is. `fields` makes what the values are evaluated on from the row so
@@ -238,7 +245,7 @@ impl<'a> Updater<'a> {
 
     /// The row as the last change left it.
     pub fn changed_row(&self, row: &Row, context: &EvalContext<'_>) -> Result<Row> {
-        if self.rules.concerns_changes() {
+        if self.rules.concerns_changes() || self.triggers.is_some() {
             return Ok(self.new.clone());
         }
         let mut changed = row.clone();
@@ -280,6 +287,7 @@ impl<'a> Updater<'a> {
         // A later assignment sees the earlier ones: `SET a = a + 1, b = a`.
         let follows_rules = self.rules.concerns_changes();
         let several = self.assignments.len() > 1 || follows_rules;
+        let defers_nulls = self.triggers.is_some_and(|triggers| !triggers.before(TriggerEvent::Update).is_empty());
         if several {
             self.new.copy_from(row);
         }
@@ -291,7 +299,10 @@ impl<'a> Updater<'a> {
             match &assignment.value {
                 Some(expr) => fields(seen, &mut |fields| {
                     let value = expr.eval(context, fields)?;
-                    let value = assign(value, &expr.ty, &target(table, column), mode, number, context)?;
+                    let mut target = target(table, column);
+                    // A trigger may make something of NULL.
+                    target.nullable |= defers_nulls;
+                    let value = assign(value, &expr.ty, &target, mode, number, context)?;
                     stored.push(value, ty)
                 })?,
                 None if table.columns[column].generated.is_some() => stored.push_bytes(row.get(column)),
@@ -321,6 +332,9 @@ impl<'a> Updater<'a> {
         row: &Row,
         number: u64,
     ) -> Result<bool> {
+        if let Some(triggers) = self.triggers {
+            return self.apply_with(triggers, environment, context, row, number);
+        }
         let (table, mode) = (self.table, self.mode);
         let several = self.assignments.len() > 1;
         // Of several assignments to one column the last counts, and only if the value differs.
@@ -391,6 +405,18 @@ impl<'a> Updater<'a> {
             more.extend(computed.filter(|(column, value)| *value != row.get(*column)));
             &more[..]
         };
+        self.write(environment, context, row, changes)
+    }
+
+    /// Gives a row its new values in storage; false if it stays as it is.
+    fn write(
+        &self,
+        environment: &Environment<'_>,
+        context: &EvalContext<'_>,
+        row: &Row,
+        changes: &[(usize, Option<&[u8]>)],
+    ) -> Result<bool> {
+        let table = self.table;
         if let Some(check) = self.check {
             let change = |column: usize| changes.iter().rev().find(|(changed, _)| *changed == column);
             let after = |column: usize| change(column).map_or_else(|| row.get(column), |(_, value)| *value);
@@ -444,6 +470,71 @@ impl<'a> Updater<'a> {
             }
         }
     }
+
+    /// The same for a table with triggers: these fire for each row that is found, whether its values differ or not.
+    #[cold]
+    fn apply_with(
+        &mut self,
+        triggers: &Triggers,
+        environment: &Environment<'_>,
+        context: &EvalContext<'_>,
+        row: &Row,
+        number: u64,
+    ) -> Result<bool> {
+        let (table, mode) = (self.table, self.mode);
+        let mut new = std::mem::take(&mut self.new);
+        new.copy_from(row);
+        for (at, assignment) in self.assignments.iter().enumerate() {
+            new.set(assignment.column, self.stored.get(at));
+        }
+        let width = table.columns.len();
+        if (0..width).any(|column| new.get(column) != row.get(column)) {
+            for column in self.touched {
+                let ty = &table.columns[*column].ty;
+                let fsp = match ty {
+                    ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => *fsp,
+                    _ => 0,
+                };
+                let mut now = Stored::default();
+                push_now(ty, fsp, context, &mut now)?;
+                new.set(*column, now.get(0));
+            }
+        }
+        let firing = Firing { table, context, old: Some(row), number };
+        firing.before(triggers.before(TriggerEvent::Update), &mut new)?;
+        let target = RowTarget { columns: &table.columns, mode, row: number, context };
+        for one in self.rules.computed.iter().filter(|one| one.generated) {
+            let mut computed = Stored::default();
+            target.compute(one, &new, &mut computed)?;
+            new.set(one.column, computed.get(0));
+        }
+        for (column, described) in table.columns.iter().enumerate() {
+            if !described.nullable && new.get(column).is_none() {
+                mode.doubt(context, Error::null_in_not_null(&described.name))?;
+                let mut zero = Stored::default();
+                zero.push(Datum::from(&zero_of(&described.ty)), &described.ty)?;
+                new.set(column, zero.get(0));
+            }
+        }
+        if let Some(error) = target.violated(self.rules, &new)? {
+            self.new = new;
+            if !self.ignore {
+                return Err(error);
+            }
+            context.warn(error);
+            return Ok(false);
+        }
+        let differs = (0..width).filter(|column| new.get(*column) != row.get(*column));
+        let changes: Vec<(usize, Option<&[u8]>)> = differs.map(|column| (column, new.get(column))).collect();
+        let changed = !changes.is_empty();
+        if changed && !self.write(environment, context, row, &changes)? {
+            self.new = new;
+            return Ok(false);
+        }
+        let fired = firing.after(triggers.after(TriggerEvent::Update), &new);
+        self.new = new;
+        fired.map(|()| changed)
+    }
 }
 
 /// Runs an UPDATE.
@@ -454,6 +545,7 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
     let rules = (&plan.defaults[..], &plan.rules);
     let mut updater = Updater::new(&plan.table, &plan.assignments, &plan.touched, rules, mode, plan.ignore);
     updater.check = plan.check.as_ref();
+    updater.triggers = plan.triggers.as_deref();
     updater.stored = std::mem::take(&mut environment.scratch.borrow_mut().stored);
     let mut changes = Changes::default();
     let level = Level::new(environment, &plan.select.subqueries);
@@ -479,9 +571,16 @@ pub fn delete(environment: &Environment<'_>, plan: &DeletePlan, outer_context: &
     let mut changes = Changes::default();
     let level = Level::new(environment, &plan.select.subqueries);
     let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
-    let collect_first = !plan.select.subqueries.is_empty();
+    let collect_first = !plan.select.subqueries.is_empty() || plan.triggers.is_some();
     let (table, zone) = (&plan.table, context.zone);
+    let mut number = 0;
     for_each_row(environment, &plan.select, context, collect_first, &mut |row| {
+        number += 1;
+        let fired = plan.triggers.as_deref();
+        let firing = Firing { table, context, old: Some(row), number };
+        if let Some(triggers) = fired {
+            firing.removed(triggers.before(TriggerEvent::Delete))?;
+        }
         let deleted = environment.trx.borrow_mut().delete(&plan.table, row);
         match deleted {
             Ok(()) => {
@@ -491,6 +590,9 @@ pub fn delete(environment: &Environment<'_>, plan: &DeletePlan, outer_context: &
                 }
                 if let Some(log) = environment.log {
                     log.borrow_mut().delete(&plan.table, &|column| row.get(column))?;
+                }
+                if let Some(triggers) = fired {
+                    firing.removed(triggers.after(TriggerEvent::Delete))?;
                 }
             }
             Err(error @ storage::Error::ForeignKey(_)) if plan.ignore => context.warn(storage_error(error)),

@@ -18,11 +18,13 @@ use super::change::{
 use super::insert_fields::{ConflictRow, GivenRow, NewRow};
 use super::row_rules::RowTarget;
 use super::stored::Stored;
+use super::triggers::Firing;
 use super::{Environment, Level, query, view_check};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
-use crate::expression::assign::zero_of;
+use crate::expression::assign::{Target, zero_of};
 use crate::expression::{AssignMode, Datum, EvalContext, assign};
+use crate::parser::ast::TriggerEvent;
 use crate::planner::change::{InsertPlan, InsertRows};
 use crate::planner::defaults::DefaultValue;
 use crate::types::{SqlMode, TypeInfo};
@@ -166,6 +168,8 @@ pub(super) struct Inserter<'a> {
     defaulted: Vec<usize>,
     /// A computed value on its way into the row.
     computed: Stored,
+    /// A trigger sees the row before its NULLs count.
+    defers_nulls: bool,
 }
 
 impl<'a> Inserter<'a> {
@@ -199,7 +203,14 @@ impl<'a> Inserter<'a> {
             source: Vec::new(),
             defaulted: Vec::new(),
             computed: Stored::default(),
+            defers_nulls: plan.triggers.as_ref().is_some_and(|all| !all.before(TriggerEvent::Insert).is_empty()),
         }
+    }
+
+    /// What a given value is assigned to.
+    fn target(&self, column: usize) -> Target<'a> {
+        let target = target(&self.plan.table, column);
+        Target { nullable: target.nullable || self.defers_nulls, ..target }
     }
 
     fn destination(&self) -> Destination<'a> {
@@ -229,11 +240,11 @@ impl<'a> Inserter<'a> {
             return self.wish(column);
         }
         // In a statement of one row it is an error in every mode; among several it becomes the type's zero.
-        if value.is_null() && self.is_single && !plan.table.columns[column].nullable {
+        if value.is_null() && self.is_single && !self.target(column).nullable {
             return Err(Error::null_in_not_null(&plan.table.columns[column].name));
         }
         let number = self.changes.found;
-        let value = assign(value, &expr.ty, &target(&plan.table, column), self.mode, number, self.context)?;
+        let value = assign(value, &expr.ty, &self.target(column), self.mode, number, self.context)?;
         self.scratch.clear();
         self.scratch.push(value, &plan.table.columns[column].ty)?;
         self.values.push_bytes(self.scratch.get(0));
@@ -246,7 +257,7 @@ impl<'a> Inserter<'a> {
             return self.wish(column);
         }
         let number = self.changes.found;
-        let value = assign(value, ty, &target(table, column), self.mode, number, self.context)?;
+        let value = assign(value, ty, &self.target(column), self.mode, number, self.context)?;
         self.values.push(value, &table.columns[column].ty)
     }
 
@@ -269,9 +280,15 @@ impl<'a> Inserter<'a> {
                 None => {
                     wishes |= table.auto_increment == Some(column);
                     let default = &plan.defaults[column];
-                    push_default(self.destination(), column, default, &mut self.row)?;
+                    match default {
+                        DefaultValue::Missing if self.defers_nulls => self.row.push_bytes(None),
+                        _ => push_default(self.destination(), column, default, &mut self.row)?,
+                    }
                 }
             }
+        }
+        if self.defers_nulls {
+            self.fire_before(&mut wishes)?;
         }
         let mut explicit = 0;
         let mut generated = 0;
@@ -324,6 +341,52 @@ impl<'a> Inserter<'a> {
         Ok(())
     }
 
+    /// Fires the triggers that may change the row, and then looks at its NULLs.
+    #[cold]
+    fn fire_before(&mut self, wishes: &mut bool) -> Result<()> {
+        let plan = self.plan;
+        let Some(triggers) = &plan.triggers else { return Ok(()) };
+        let table = &plan.table;
+        let firing = Firing { table, context: self.context, old: None, number: self.changes.found };
+        firing.before(triggers.before(TriggerEvent::Insert), &mut self.row)?;
+        for (column, described) in table.columns.iter().enumerate() {
+            if table.auto_increment == Some(column) {
+                let stored = self.row.get(column);
+                *wishes = stored.is_none_or(|stored| *wishes && is_zero(&described.ty, stored));
+                if stored.is_none() {
+                    self.computed.clear();
+                    self.computed.push(Datum::Int(0), &described.ty)?;
+                    self.row.replace(column, self.computed.get(0));
+                }
+                continue;
+            }
+            let is_computed = plan.rules.computed.iter().any(|one| one.column == column);
+            if described.nullable || is_computed || self.row.get(column).is_some() {
+                continue;
+            }
+            let error = match self.given[column] {
+                Some(_) => Error::null_in_not_null(&described.name),
+                None => Error::no_default(&described.name),
+            };
+            if self.is_single && self.given[column].is_some() {
+                return Err(error);
+            }
+            self.mode.doubt(self.context, error)?;
+            self.computed.clear();
+            self.computed.push(Datum::from(&zero_of(&described.ty)), &described.ty)?;
+            self.row.replace(column, self.computed.get(0));
+        }
+        Ok(())
+    }
+
+    /// Fires the triggers that see the inserted row.
+    #[inline]
+    fn fire_after(&self) -> Result<()> {
+        let Some(triggers) = &self.plan.triggers else { return Ok(()) };
+        let firing = Firing { table: &self.plan.table, context: self.context, old: None, number: self.changes.found };
+        firing.after(triggers.after(TriggerEvent::Insert), &self.row)
+    }
+
     /// Computes what the row's other values decide, and checks the constraints. False: with IGNORE the row is passed over.
     fn complete(&mut self) -> Result<bool> {
         let plan = self.plan;
@@ -333,7 +396,8 @@ impl<'a> Inserter<'a> {
         let target =
             RowTarget { columns: &plan.table.columns, mode: self.mode, row: self.changes.found, context: self.context };
         for one in &plan.rules.computed {
-            let is_given = self.given[one.column].is_some() && !self.defaulted.contains(&one.column);
+            let is_given = self.given[one.column].is_some() && !self.defaulted.contains(&one.column)
+                || self.defers_nulls && self.row.get(one.column).is_some();
             if is_given && !one.generated {
                 continue;
             }
@@ -414,6 +478,7 @@ impl<'a> Inserter<'a> {
                         log.borrow_mut().insert(table, &|column| self.row.get(column))?;
                     }
                     self.changes.changed += 1;
+                    self.fire_after()?;
                     if let Some(returning) = &plan.returning {
                         let row = NewRow { table, row: &self.row, zone: self.context.zone };
                         self.environment.return_row(returning, self.context, &row)?;
@@ -447,9 +512,21 @@ impl<'a> Inserter<'a> {
                     }
                     return Ok(true);
                 }
+                let firing = Firing {
+                    table: &plan.table,
+                    context: self.context,
+                    old: Some(&self.old),
+                    number: self.changes.found,
+                };
+                if let Some(triggers) = &plan.triggers {
+                    firing.removed(triggers.before(TriggerEvent::Delete))?;
+                }
                 self.environment.trx.borrow_mut().delete(table, &self.old).or_sql()?;
                 if let Some(log) = self.environment.log {
                     log.borrow_mut().delete(table, &|column| self.old.get(column))?;
+                }
+                if let Some(triggers) = &plan.triggers {
+                    firing.removed(triggers.after(TriggerEvent::Delete))?;
                 }
                 self.changes.deleted += 1;
                 self.changes.duplicates += 1;
@@ -469,7 +546,9 @@ impl<'a> Inserter<'a> {
     fn replaces_itself(&self, index: usize) -> bool {
         let table = &self.plan.table;
         let is_last = !table.indexes[index + 1..].iter().any(|index| index.unique);
+        let fires = self.plan.triggers.as_ref().is_some_and(|triggers| triggers.has(TriggerEvent::Delete));
         is_last
+            && !fires
             && (0..table.columns.len()).all(|column| self.old.get(column) == self.row.get(column))
             && !self.environment.instance.engine.is_referenced(&table.database, &table.name)
     }
@@ -512,6 +591,7 @@ impl<'a> Inserter<'a> {
         let rules = (&plan.defaults[..], &plan.rules);
         let mut updater = Updater::new(table, &plan.on_duplicate, &touched, rules, self.mode, plan.ignore);
         updater.check = plan.check.as_ref();
+        updater.triggers = plan.triggers.as_deref().filter(|triggers| triggers.has(TriggerEvent::Update));
         let (new, source, zone) = (&self.row, &self.source, self.context.zone);
         let number = self.changes.found;
         let changed = updater.update(self.environment, self.context, &self.old, number, &mut |old, evaluate| {

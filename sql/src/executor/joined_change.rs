@@ -14,10 +14,12 @@ use super::memory::Account;
 use super::query::scan;
 use super::row::{JoinRow, decode};
 use super::stored::Stored;
+use super::triggers::Firing;
 use super::{Environment, Level};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
 use crate::expression::{AssignMode, Datum, EvalContext, Fields};
+use crate::parser::ast::TriggerEvent;
 use crate::planner::SelectPlan;
 use crate::planner::joined_change::{JoinedDeletePlan, JoinedUpdatePlan};
 
@@ -75,7 +77,9 @@ pub fn update(
         .map(|target| {
             let (assignments, touched) = (&target.assignments[..], &target.touched[..]);
             let rules = (&target.defaults[..], &target.rules);
-            Updater::new(&target.table, assignments, touched, rules, mode, plan.ignore)
+            let mut updater = Updater::new(&target.table, assignments, touched, rules, mode, plan.ignore);
+            updater.triggers = target.triggers.as_deref();
+            updater
         })
         .collect();
     let mut found: Vec<Found> = plan.targets.iter().map(|_| Found::default()).collect();
@@ -146,7 +150,7 @@ pub fn delete(
     let mut done = 0;
     for (target, found) in plan.targets.iter().zip(found) {
         let table = &target.table;
-        for (row, _) in found.rows {
+        for (number, (row, _)) in (1..).zip(found.rows) {
             check_interrupt(&mut done, context)?;
             let row = match target.reads_again {
                 false => Some(row),
@@ -154,12 +158,20 @@ pub fn delete(
             };
             // A cascade was faster.
             let Some(row) = row else { continue };
+            let fired = target.triggers.as_deref();
+            let firing = Firing { table, context, old: Some(&row), number };
+            if let Some(triggers) = fired {
+                firing.removed(triggers.before(TriggerEvent::Delete))?;
+            }
             let deleted = environment.trx.borrow_mut().delete(table, &row);
             match deleted {
                 Ok(()) => {
                     changes.deleted += 1;
                     if let Some(log) = environment.log {
                         log.borrow_mut().delete(table, &|column| row.get(column))?;
+                    }
+                    if let Some(triggers) = fired {
+                        firing.removed(triggers.after(TriggerEvent::Delete))?;
                     }
                 }
                 Err(error @ storage::Error::ForeignKey(_)) if plan.ignore => context.warn(storage_error(error)),

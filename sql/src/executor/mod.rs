@@ -43,6 +43,7 @@ pub mod sort;
 mod sorter;
 pub mod stored;
 pub mod text_reader;
+mod triggers;
 mod view_check;
 mod virtual_rows;
 mod window;

@@ -34,10 +34,10 @@ impl StoredValues for Vec<Option<Vec<u8>>> {
 }
 
 /// A row under construction as fields: slots are columns.
-struct RowFields<'r, V> {
-    columns: &'r [Column],
-    values: &'r V,
-    zone: Zone,
+pub struct RowFields<'r, V> {
+    pub columns: &'r [Column],
+    pub values: &'r V,
+    pub zone: Zone,
 }
 
 impl<V: StoredValues> Fields for RowFields<'_, V> {

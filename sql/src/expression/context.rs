@@ -14,9 +14,9 @@ use format::collation::{Charset, CollationId};
 use format::value::{Value, Zone};
 
 use super::lists::{List, Lists};
-use super::{Comparison, Datum, Memory};
+use super::{Comparison, Datum, Memory, Programs};
 use crate::error::{Error, Level, Result, Warning};
-use crate::parser::ast::VariableScope;
+use crate::parser::ast::{ConditionItem, VariableScope};
 use crate::processlist::Process;
 use crate::types::{SqlMode, Switches, TypeInfo};
 use crate::user_locks::UserLocks;
@@ -79,6 +79,10 @@ pub trait SessionState {
     fn user(&self) -> String;
     /// CURRENT_USER(): the account that matched.
     fn current_user(&self) -> String;
+    /// The account with whose rights the statement runs, if they are checked.
+    fn account(&self) -> Option<(String, String)> {
+        None
+    }
     /// CURRENT_ROLE(): the roles that are active.
     fn current_role(&self) -> String {
         "NONE".to_owned()
@@ -168,6 +172,8 @@ pub struct EvalContext<'a> {
     pub parameters: &'a [Value],
     pub session: &'a dyn SessionState,
     pub subqueries: Option<&'a dyn Subqueries>,
+    /// Runs stored functions and triggers.
+    pub programs: Option<&'a dyn Programs>,
     /// The long lists of IN that this execution has met.
     pub lists: Option<&'a Lists>,
     pub warnings: &'a Warnings,
@@ -200,6 +206,7 @@ impl<'a> EvalContext<'a> {
             parameters: &[],
             session,
             subqueries: None,
+            programs: None,
             lists: None,
             warnings,
             mode: SqlMode::DEFAULT,
@@ -235,17 +242,38 @@ impl<'a> EvalContext<'a> {
     }
 }
 
+/// What a condition tells beside its code and message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Details {
+    pub sqlstate: [u8; 5],
+    /// What SIGNAL said of it.
+    pub items: Vec<(ConditionItem, String)>,
+}
+
+/// A condition with all that it tells.
+pub type Condition = (Warning, Option<Box<Details>>);
+
 /// The warnings of a statement, bounded in number but counted in full.
 #[derive(Debug)]
 pub struct Warnings {
     list: RefCell<Vec<Warning>>,
+    /// Of some of them, by their places.
+    details: RefCell<Vec<(usize, Box<Details>)>>,
+    /// Rises when the list is cleared.
+    epoch: Cell<u64>,
     count: Cell<u64>,
     kept_max: Cell<usize>,
 }
 
 impl Default for Warnings {
     fn default() -> Warnings {
-        Warnings { list: RefCell::default(), count: Cell::default(), kept_max: Cell::new(1024) }
+        Warnings {
+            list: RefCell::default(),
+            details: RefCell::default(),
+            epoch: Cell::default(),
+            count: Cell::default(),
+            kept_max: Cell::new(1024),
+        }
     }
 }
 
@@ -275,9 +303,55 @@ impl Warnings {
     }
 
     pub fn clear(&self) {
+        self.epoch.set(self.epoch.get().wrapping_add(1));
         if self.count.get() > 0 {
             self.count.set(0);
             self.list.borrow_mut().clear();
+            self.details.borrow_mut().clear();
+        }
+    }
+
+    /// Another number after each time that the list was cleared.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.get()
+    }
+
+    pub fn push_detailed(&self, warning: Warning, details: Box<Details>) {
+        let at = self.list.borrow().len();
+        if at < self.kept_max.get() {
+            self.details.borrow_mut().push((at, details));
+        }
+        self.push(warning);
+    }
+
+    /// An error ends the statement.
+    pub fn push_error(&self, error: &Error) {
+        let warning = Warning { level: Level::Error, code: error.code, message: error.message.clone() };
+        self.push_detailed(warning, Box::new(Details { sqlstate: error.sqlstate, items: Vec::new() }));
+    }
+
+    /// Whether this error is the last entry.
+    pub fn ends_with(&self, error: &Error) -> bool {
+        let list = self.list.borrow();
+        list.last()
+            .is_some_and(|last| (last.level, last.code, &last.message) == (Level::Error, error.code, &error.message))
+    }
+
+    /// All that are kept, with what they tell.
+    pub fn conditions(&self) -> Vec<Condition> {
+        let details = self.details.borrow();
+        let of = |at: usize| details.iter().find(|(place, _)| *place == at).map(|(_, details)| details.clone());
+        self.list.borrow().iter().enumerate().map(|(at, warning)| (warning.clone(), of(at))).collect()
+    }
+
+    /// Others in their place.
+    pub fn replace(&self, conditions: Vec<Condition>) {
+        self.clear();
+        for (warning, details) in conditions {
+            match details {
+                Some(details) => self.push_detailed(warning, details),
+                None => self.push(warning),
+            }
         }
     }
 
@@ -288,6 +362,7 @@ impl Warnings {
 
     pub fn take(&self) -> Vec<Warning> {
         self.count.set(0);
+        self.details.borrow_mut().clear();
         std::mem::take(&mut self.list.borrow_mut())
     }
 }

@@ -209,6 +209,11 @@ impl Printer<'_> {
             Node::Minus(expr) => self.call("-", [&**expr]),
             Node::BitNot(expr) => self.call("~", [&**expr]),
             Node::Call { function, args } => self.call(function.name, args),
+            Node::Stored { function, args } => {
+                let definition = &function.definition;
+                let _ = write!(self.out, "`{}`.`{}`", definition.database, definition.name);
+                self.row(args);
+            }
             Node::Cast { expr, .. } => self.call("cast", [&**expr]),
             Node::ToCharset { expr, .. } | Node::Retyped(expr) | Node::Fitted(expr) => self.expr(expr),
             Node::Trim { remove, expr, .. } => self.call("trim", remove.as_deref().into_iter().chain([&**expr])),

@@ -47,6 +47,14 @@ impl Expr {
                 row,
                 held: RefCell::default(),
             }),
+            Node::Stored { function, args } => {
+                let programs = context.programs.ok_or_else(|| Error::unsupported("stored functions here"))?;
+                let mut values = Vec::with_capacity(args.len());
+                for arg in args {
+                    values.push((arg.value(context, row)?, arg.ty));
+                }
+                programs.call(function, values, context).map(Datum::from)
+            }
             Node::Aggregate(index) => Ok(row.aggregate(*index)),
             Node::Window(index) => Ok(row.window(*index)),
             Node::Grouping(_) => Err(Error::internal("GROUPING() stays")),

@@ -31,6 +31,7 @@
 //! | [`typing`] | the type of a sum, of an IF, of an aggregate |
 //! | [`eval`], `condition` | a node's value, and whether it is true |
 //! | `strings` | from one character set to another |
+//! | `stored_function` | what expressions know of stored functions |
 //! | [`memory`] | how much the values of a statement may hold |
 //! | [`bind`] | names, types, collations |
 //! | [`aggregate`] | COUNT, SUM ... over the rows of a group |
@@ -46,7 +47,7 @@
 //! * A node whose type says "not null" never yields NULL.
 //!
 //! Not here: subqueries (the executor runs them, see [`Scope::subquery`] and
-//! [`Subqueries`]), nor window functions (`planner::window`), stored functions.
+//! [`Subqueries`]), window functions (`planner::window`), nor how stored functions run ([`Programs`]).
 
 pub mod aggregate;
 pub mod arithmetic;
@@ -68,6 +69,7 @@ mod order;
 pub mod pattern;
 pub mod program;
 mod rule;
+mod stored_function;
 mod strings;
 pub mod temporal;
 pub mod typing;
@@ -83,13 +85,14 @@ use crate::types::{Kind, TypeInfo};
 pub use aggregate::{Accumulator, AggregateCall};
 pub use assign::{AssignMode, assign};
 pub use bind::{Binder, NoScope, Scope, Subquery};
-pub use context::{EvalContext, Fields, NoFields, SessionState, Subqueries, Warnings};
+pub use context::{Condition, Details, EvalContext, Fields, NoFields, SessionState, Subqueries, Warnings};
 pub use datum::Datum;
 pub use functions::Function;
 pub use memory::Memory;
 pub use order::{group_key, order};
 pub use pattern::Regex;
 pub use rule::{Comparison, comparison_of};
+pub use stored_function::{Assigned, Programs, StoredFunction, StoredFunctions, TriggerRows};
 pub use typing::{common_type, parameter_type};
 
 /// A bound expression: what to compute, and the type of the result. Two are equal if they are built alike, which is more
@@ -212,6 +215,11 @@ pub enum Node {
     /// A function by name.
     Call {
         function: &'static Function,
+        args: Vec<Expr>,
+    },
+    /// A stored function.
+    Stored {
+        function: Arc<StoredFunction>,
         args: Vec<Expr>,
     },
     Cast {
@@ -344,7 +352,7 @@ macro_rules! visit_children {
                     $visit(otherwise);
                 }
             }
-            Node::Call { args, .. } | Node::Grouping(args) => args.$iter().for_each($visit),
+            Node::Call { args, .. } | Node::Stored { args, .. } | Node::Grouping(args) => args.$iter().for_each($visit),
             Node::Trim { remove, expr, .. } => {
                 $visit(expr);
                 if let Some(remove) = remove {
@@ -445,6 +453,8 @@ impl Expr {
                 constant = false
             }
             Node::Call { function, .. } if !function.deterministic => constant = false,
+            // Whatever it says of itself, it may read tables.
+            Node::Stored { .. } => constant = false,
             _ => {}
         });
         constant

@@ -49,7 +49,7 @@ pub const SCHEMATA: VirtualTable = VirtualTable {
 };
 
 /// A moment in microseconds since 1970, in the session's zone; 0 is never.
-fn moment(facts: &Facts<'_>, us: u64) -> Value {
+pub fn moment(facts: &Facts<'_>, us: u64) -> Value {
     let moment = if us == 0 { None } else { i64::try_from(us).ok() };
     let moment = moment.and_then(|us| DateTime::from_unix_micros(us - us % 1_000_000, facts.zone));
     moment.map_or(Value::Null, Value::DateTime)
@@ -300,6 +300,12 @@ fn column_row(
     row
 }
 
+/// What information_schema says of a type beside its name: DATA_TYPE to DTD_IDENTIFIER.
+pub fn type_fields(ty: &ColumnType) -> Vec<Value> {
+    let key = [Value::Null, Value::Null, Value::Null, Value::Null];
+    column_row(key, 0, &Column::new("", ty.clone(), true), Privileges::NONE, None).into_iter().skip(7).take(9).collect()
+}
+
 /// NUMERIC_PRECISION and NUMERIC_SCALE.
 fn numeric_precision(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
     match ty {
@@ -408,96 +414,6 @@ pub const STATISTICS: VirtualTable = VirtualTable {
         }
         rows
     },
-};
-
-pub const TRIGGERS: VirtualTable = VirtualTable {
-    name: "TRIGGERS",
-    columns: &[
-        text("TRIGGER_CATALOG", 64),
-        text("TRIGGER_SCHEMA", 64),
-        text("TRIGGER_NAME", 64),
-        text("EVENT_MANIPULATION", 6),
-        text("EVENT_OBJECT_CATALOG", 64),
-        text("EVENT_OBJECT_SCHEMA", 64),
-        text("EVENT_OBJECT_TABLE", 64),
-        number("ACTION_ORDER"),
-        long_text("ACTION_CONDITION"),
-        long_text("ACTION_STATEMENT"),
-        text("ACTION_ORIENTATION", 3),
-        text("ACTION_TIMING", 6),
-        text("ACTION_REFERENCE_OLD_TABLE", 64),
-        text("ACTION_REFERENCE_NEW_TABLE", 64),
-        text("ACTION_REFERENCE_OLD_ROW", 3),
-        text("ACTION_REFERENCE_NEW_ROW", 3),
-        time("CREATED"),
-        text("SQL_MODE", 512),
-        text("DEFINER", 288),
-        text("CHARACTER_SET_CLIENT", 64),
-        text("COLLATION_CONNECTION", 64),
-        text("DATABASE_COLLATION", 64),
-    ],
-    rows: no_rows,
-};
-
-pub const ROUTINES: VirtualTable = VirtualTable {
-    name: "ROUTINES",
-    columns: &[
-        text("SPECIFIC_NAME", 64),
-        text("ROUTINE_CATALOG", 64),
-        text("ROUTINE_SCHEMA", 64),
-        text("ROUTINE_NAME", 64),
-        text("ROUTINE_TYPE", 9),
-        long_text("DATA_TYPE"),
-        number("CHARACTER_MAXIMUM_LENGTH"),
-        number("CHARACTER_OCTET_LENGTH"),
-        number("NUMERIC_PRECISION"),
-        number("NUMERIC_SCALE"),
-        number("DATETIME_PRECISION"),
-        text("CHARACTER_SET_NAME", 64),
-        text("COLLATION_NAME", 64),
-        long_text("DTD_IDENTIFIER"),
-        text("ROUTINE_BODY", 8),
-        long_text("ROUTINE_DEFINITION"),
-        text("EXTERNAL_NAME", 64),
-        text("EXTERNAL_LANGUAGE", 64),
-        text("PARAMETER_STYLE", 3),
-        text("IS_DETERMINISTIC", 3),
-        text("SQL_DATA_ACCESS", 17),
-        text("SQL_PATH", 64),
-        text("SECURITY_TYPE", 7),
-        time("CREATED"),
-        time("LAST_ALTERED"),
-        text("SQL_MODE", 512),
-        long_text("ROUTINE_COMMENT"),
-        text("DEFINER", 288),
-        text("CHARACTER_SET_CLIENT", 64),
-        text("COLLATION_CONNECTION", 64),
-        text("DATABASE_COLLATION", 64),
-    ],
-    rows: no_rows,
-};
-
-pub const PARAMETERS: VirtualTable = VirtualTable {
-    name: "PARAMETERS",
-    columns: &[
-        text("SPECIFIC_CATALOG", 64),
-        text("SPECIFIC_SCHEMA", 64),
-        text("SPECIFIC_NAME", 64),
-        number("ORDINAL_POSITION"),
-        text("PARAMETER_MODE", 5),
-        text("PARAMETER_NAME", 64),
-        long_text("DATA_TYPE"),
-        number("CHARACTER_MAXIMUM_LENGTH"),
-        number("CHARACTER_OCTET_LENGTH"),
-        number("NUMERIC_PRECISION"),
-        int("NUMERIC_SCALE"),
-        number("DATETIME_PRECISION"),
-        text("CHARACTER_SET_NAME", 64),
-        text("COLLATION_NAME", 64),
-        long_text("DTD_IDENTIFIER"),
-        text("ROUTINE_TYPE", 9),
-    ],
-    rows: no_rows,
 };
 
 pub const EVENTS: VirtualTable = VirtualTable {

@@ -7,8 +7,8 @@
 //! filters over rows made here, too.
 //!
 //! Columns stand in MySQL 8.0's order, for clients read `SELECT *` by position.
-//! A table that exists only so that tools find it (ROUTINES, TRIGGERS ...) has its
-//! columns and no rows: there are no routines here, so that is the truth.
+//! A table that exists only so that tools find it (EVENTS, PARTITIONS ...) has its
+//! columns and no rows: there are none of these here, so that is the truth.
 //!
 //! A table shows what the session may know of: databases, tables and columns on which it has any privilege, and of
 //! connections its own, unless it has PROCESS.
@@ -24,6 +24,7 @@ mod innodb;
 mod locks;
 mod mysql;
 mod name_locks;
+pub mod programs;
 mod replication;
 mod server;
 mod statements;
@@ -43,6 +44,7 @@ use crate::instance::Instance;
 use crate::status::SessionStatus;
 use crate::variables::SessionVariables;
 
+pub use catalog::moment;
 pub use views::DescribeViews;
 pub use wanted::{Named, Wanted, name_columns};
 
@@ -180,8 +182,8 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     server::PLUGINS,
     server::PROCESSLIST,
     constraints::REFERENTIAL_CONSTRAINTS,
-    catalog::ROUTINES,
-    catalog::PARAMETERS,
+    programs::ROUTINES,
+    programs::PARAMETERS,
     catalog::SCHEMATA,
     catalog::SCHEMATA_EXTENSIONS,
     grants::SCHEMA_PRIVILEGES,
@@ -193,7 +195,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     constraints::TABLE_CONSTRAINTS,
     constraints::TABLE_CONSTRAINTS_EXTENSIONS,
     grants::TABLE_PRIVILEGES,
-    catalog::TRIGGERS,
+    programs::TRIGGERS,
     grants::USER_ATTRIBUTES,
     grants::USER_PRIVILEGES,
     views::VIEWS,

@@ -63,7 +63,7 @@ impl Parser<'_> {
         }
     }
 
-    fn user_variable(&mut self) -> Result<String> {
+    pub(super) fn user_variable(&mut self) -> Result<String> {
         let token = self.peek();
         if token.kind != Kind::UserVariable {
             return Err(self.unexpected());
@@ -82,7 +82,7 @@ impl Parser<'_> {
         if self.take_word("DUMPFILE") {
             return Ok(SelectInto::Dumpfile(self.text()?));
         }
-        self.list(Self::user_variable).map(SelectInto::Variables)
+        self.list(Self::target_of_into).map(SelectInto::Variables)
     }
 
     fn file_charset(&mut self) -> Result<Option<String>> {

@@ -29,6 +29,7 @@
 //! | `change` | INSERT, UPDATE, DELETE |
 //! | `files` | LOAD DATA, INTO of SELECT |
 //! | `definition` | CREATE, ALTER, DROP |
+//! | `program` | procedures, functions, triggers |
 //! | `administration` | SET, SHOW, transactions, users ... |
 //!
 //! Invariants:
@@ -47,6 +48,7 @@ mod json_table;
 pub mod lexer;
 pub mod normalize;
 pub mod print;
+mod program;
 mod query;
 mod window;
 pub mod words;
@@ -140,17 +142,43 @@ pub fn parse_expression(sql: &[u8], mode: SqlMode) -> Result<Expr> {
     Ok(expr)
 }
 
+/// Parses the body of a stored program; `parameters` is the text of its parameters.
+pub fn parse_body(
+    body: &str,
+    kind: ast::ProgramKind,
+    fires: Option<(bool, ast::TriggerEvent)>,
+    parameters: &str,
+    mode: SqlMode,
+) -> Result<ast::Program> {
+    Parser::new(body.as_bytes(), 0, mode).stored_body(kind, fires, parameters)
+}
+
+/// Parses the parameters of a stored routine.
+pub fn parse_parameters(text: &str, kind: ast::ProgramKind, mode: SqlMode) -> Result<Vec<ast::ParameterSpec>> {
+    Parser::new(text.as_bytes(), 0, mode).stored_parameters(kind)
+}
+
+/// Parses a type alone: what a stored function returns.
+pub fn parse_type(text: &str, mode: SqlMode) -> Result<ast::TypeSpec> {
+    Parser::new(text.as_bytes(), 0, mode).type_spec()
+}
+
 /// The tokens of one statement, and a place in them.
 struct Parser<'a> {
     sql: &'a [u8],
     mode: SqlMode,
-    /// Up to the semicolon or the end, which is the last.
+    lexer: Lexer<'a>,
+    /// Up to the semicolon or the end, which is the last; of a program, up to its end.
     tokens: Vec<Token>,
+    /// The last token that is seen.
+    last: usize,
     at: usize,
     parameters: usize,
     depth: usize,
     /// The variables of an INTO that stood in front of FROM.
     into_found: Option<ast::SelectInto>,
+    /// The program whose body is being parsed.
+    program: Option<Box<program::ProgramScope>>,
 }
 
 impl<'a> Parser<'a> {
@@ -165,7 +193,8 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        Parser { sql, mode, tokens, at: 0, parameters: 0, depth: 0, into_found: None }
+        let last = tokens.len() - 1;
+        Parser { sql, mode, lexer, tokens, last, at: 0, parameters: 0, depth: 0, into_found: None, program: None }
     }
 
     // ------------------------------------------------------------ tokens
@@ -177,20 +206,19 @@ impl<'a> Parser<'a> {
 
     #[inline]
     fn peek_at(&self, ahead: usize) -> Token {
-        let last = self.tokens.len() - 1;
-        self.tokens[(self.at + ahead).min(last)]
+        self.tokens[(self.at + ahead).min(self.last)]
     }
 
     #[inline]
     fn advance(&mut self) {
-        if self.at < self.tokens.len() - 1 {
+        if self.at < self.last {
             self.at += 1;
         }
     }
 
     /// At the semicolon or the end of the text.
     fn is_at_end(&self) -> bool {
-        self.at == self.tokens.len() - 1 && self.peek().kind != Kind::Bad
+        self.at == self.last && self.peek().kind != Kind::Bad
     }
 
     #[inline]
@@ -327,7 +355,7 @@ impl<'a> Parser<'a> {
                 open += 1;
             } else if self.is_symbol(")") {
                 open -= 1;
-            } else if self.at == self.tokens.len() - 1 {
+            } else if self.at == self.last {
                 return Err(self.unexpected());
             }
             self.advance();
@@ -337,7 +365,7 @@ impl<'a> Parser<'a> {
 
     /// Skips everything up to the end of the statement.
     fn skip_rest(&mut self) -> Result<()> {
-        self.at = self.tokens.len() - 1;
+        self.at = self.last;
         if self.peek().kind == Kind::Bad { Err(self.unexpected()) } else { Ok(()) }
     }
 
@@ -563,8 +591,13 @@ impl<'a> Parser<'a> {
                 self.skip_rest()?;
                 Ok(Statement::Unsupported("STOP of several channels, and of groups".into()))
             }
-            b"CALL" | b"HANDLER" | b"INSTALL" | b"UNINSTALL" | b"CACHE" | b"IMPORT" | b"HELP" | b"SIGNAL"
-            | b"RESIGNAL" | b"GET" | b"RESTART" => {
+            b"CALL" => {
+                self.advance();
+                Ok(Statement::Call(Box::new(self.call_of_program()?)))
+            }
+            b"SIGNAL" | b"RESIGNAL" => Ok(Statement::Signal(Box::new(self.signal()?))),
+            b"GET" => Ok(Statement::GetDiagnostics(Box::new(self.get_diagnostics()?))),
+            b"HANDLER" | b"INSTALL" | b"UNINSTALL" | b"CACHE" | b"IMPORT" | b"HELP" | b"RESTART" => {
                 let name = String::from_utf8_lossy(&word).into_owned();
                 self.skip_rest()?;
                 Ok(Statement::Unsupported(name))

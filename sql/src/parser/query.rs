@@ -334,10 +334,13 @@ impl Parser<'_> {
     }
 
     pub(super) fn limit_number(&mut self) -> Result<Expr> {
-        if self.peek().kind == Kind::Parameter {
+        if self.peek().kind == Kind::Parameter && self.program.is_none() {
             self.advance();
             self.parameters += 1;
             return Ok(Expr::Parameter(self.parameters - 1));
+        }
+        if let Some(variable) = self.variable_as_parameter()? {
+            return Ok(variable);
         }
         Ok(Expr::Literal(Literal::Integer(self.integer()?)))
     }

@@ -26,13 +26,14 @@ use super::members::{by_number, member_type};
 use super::returning::{Returning, bind_returning};
 use super::row_rules::RowRules;
 use super::scope::Level;
+use super::triggers::Triggers;
 use super::view_target::{InsertTarget, ViewCheck, insert_target};
 use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope, Subquery};
-use crate::parser::ast::{self, InsertSource, TableRef};
+use crate::parser::ast::{self, InsertSource, TableRef, TriggerEvent};
 use crate::types::TypeInfo;
 
 /// INSERT and REPLACE.
@@ -58,6 +59,7 @@ pub struct InsertPlan {
     pub check: Option<ViewCheck>,
     /// LAST_INSERT_ID() tells what was generated: not of a column that the view does not have.
     pub tells_id: bool,
+    pub triggers: Option<Box<Triggers>>,
 }
 
 pub enum InsertRows {
@@ -99,6 +101,7 @@ pub struct UpdatePlan {
     pub rules: RowRules,
     /// WITH CHECK OPTION of the view that is changed.
     pub check: Option<ViewCheck>,
+    pub triggers: Option<Box<Triggers>>,
 }
 
 pub struct DeletePlan {
@@ -106,6 +109,7 @@ pub struct DeletePlan {
     pub ignore: bool,
     pub select: SelectPlan,
     pub returning: Option<Returning>,
+    pub triggers: Option<Box<Triggers>>,
 }
 
 /// Opens a table to be changed: a stored one with which the session may do what is wanted.
@@ -288,6 +292,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     let subqueries = context.plan_subqueries(subqueries)?;
     let shows = |column: usize| view.as_ref().is_none_or(|view| view.columns.iter().any(|(_, own)| *own == column));
     let tells_id = table.auto_increment.is_none_or(shows);
+    let triggers = Triggers::of(context, &table, insert_events(insert.replace, !on_duplicate.is_empty()))?;
     Ok(InsertPlan {
         table,
         reads_given,
@@ -303,7 +308,17 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         rules,
         tells_id,
         check: view.and_then(|view| view.check),
+        triggers,
     })
+}
+
+/// What an INSERT may do to rows.
+pub(super) fn insert_events(replace: bool, updates: bool) -> &'static [TriggerEvent] {
+    match (replace, updates) {
+        (true, _) => &[TriggerEvent::Insert, TriggerEvent::Delete],
+        (false, true) => &[TriggerEvent::Insert, TriggerEvent::Update],
+        (false, false) => &[TriggerEvent::Insert],
+    }
 }
 
 /// Generated columns take no values but their own.
@@ -587,17 +602,30 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
             .map(|column| Expr::slot(column, TypeInfo::NULL)),
     );
     let rules = RowRules::of(context.eval, &table)?;
-    if rules.concerns_changes() || assignments.iter().any(|assignment| assignment.value.is_none()) {
+    let triggers = Triggers::of(context, &table, &[TriggerEvent::Update])?;
+    let has_default = assignments.iter().any(|assignment| assignment.value.is_none());
+    if rules.concerns_changes() || has_default || triggers.is_some() {
         also.extend((0..table.columns.len()).map(|column| Expr::slot(column, TypeInfo::NULL)));
     }
     let also: Vec<&Expr> = also.iter().collect();
     let select = plan_rows(context, level, &query, &also)?;
     let changed =
         |column: usize| assigned(column) || touched.contains(&column) || table.columns[column].generated.is_some();
-    let collect_first = reads_what_changes(&select, &table, &changed);
+    // A trigger may do anything to the tables that the scan stands in.
+    let collect_first = triggers.is_some() || reads_what_changes(&select, &table, &changed);
     let defaults = defaults(&table)?;
-    let check = None;
-    Ok(UpdatePlan { table, ignore: update.ignore, select, assignments, touched, collect_first, defaults, rules, check })
+    Ok(UpdatePlan {
+        table,
+        ignore: update.ignore,
+        select,
+        assignments,
+        touched,
+        collect_first,
+        defaults,
+        rules,
+        check: None,
+        triggers,
+    })
 }
 
 /// The Halloween problem: a row that moves within the index that is being read would be found again.
@@ -621,7 +649,10 @@ pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<De
     level.add_table(&delete.table, delete.alias.as_deref(), Vec::new())?;
     let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };
     let returning = bind_returning(&level, &delete.returning)?;
-    let also: Vec<&Expr> = returning.iter().flat_map(|returning| &returning.output).collect();
+    let triggers = Triggers::of(context, &table, &[TriggerEvent::Delete])?;
+    let width = if triggers.is_some() { table.columns.len() } else { 0 };
+    let whole: Vec<Expr> = (0..width).map(|column| Expr::slot(column, TypeInfo::NULL)).collect();
+    let also: Vec<&Expr> = returning.iter().flat_map(|returning| &returning.output).chain(&whole).collect();
     let select = plan_rows(context, level, &query, &also)?;
-    Ok(DeletePlan { table, ignore: delete.ignore, select, returning })
+    Ok(DeletePlan { table, ignore: delete.ignore, select, returning, triggers })
 }

@@ -125,9 +125,7 @@ fn limited(operator: Operator, limit: Option<&LimitPlan>, names: &dyn Names) -> 
     let count = display::text(&limit.count, names);
     match &limit.offset {
         None => operator.over(format!("Limit: {count} row(s)")),
-        Some(offset) => {
-            operator.over(format!("Limit/Offset: {count}/{} row(s)", display::text(offset, names)))
-        }
+        Some(offset) => operator.over(format!("Limit/Offset: {count}/{} row(s)", display::text(offset, names))),
     }
 }
 

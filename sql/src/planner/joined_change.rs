@@ -15,11 +15,12 @@ use super::logical::Block;
 use super::row_rules::RowRules;
 use super::scope::{JoinTree, Level, display};
 use super::select::{bind_documents, reads_earlier_tables};
+use super::triggers::Triggers;
 use super::{PlanContext, SelectPlan, SourceKind, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
 use crate::expression::Expr;
-use crate::parser::ast::{self, TableName};
+use crate::parser::ast::{self, TableName, TriggerEvent};
 
 pub struct JoinedUpdatePlan {
     pub ignore: bool,
@@ -39,6 +40,7 @@ pub struct UpdateTarget {
     pub defaults: Vec<DefaultValue>,
     pub rules: RowRules,
     pub reads_again: bool,
+    pub triggers: Option<Box<Triggers>>,
 }
 
 pub struct JoinedDeletePlan {
@@ -52,6 +54,7 @@ pub struct DeleteTarget {
     pub table: Arc<Table>,
     /// A row may have changed since it was found, through another target or by a cascade.
     pub reads_again: bool,
+    pub triggers: Option<Box<Triggers>>,
 }
 
 pub fn plan_joined_update(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result<JoinedUpdatePlan> {
@@ -99,6 +102,7 @@ pub fn plan_joined_update(context: &PlanContext<'_>, update: &ast::JoinedUpdate)
             defaults: defaults(table)?,
             rules: RowRules::of(context.eval, table)?,
             reads_again: reads_again(&tables, table)?,
+            triggers: Triggers::of(context, table, &[TriggerEvent::Update])?,
         });
     }
     let values = targets.iter().flat_map(|target| &target.assignments);
@@ -109,7 +113,7 @@ pub fn plan_joined_update(context: &PlanContext<'_>, update: &ast::JoinedUpdate)
             let assigned = target.assignments.iter().map(|assignment| assignment.column);
             let columns = assigned.chain(target.touched.iter().copied());
             let has_default = target.assignments.iter().any(|assignment| assignment.value.is_none());
-            let columns = match target.rules.concerns_changes() || has_default {
+            let columns = match target.rules.concerns_changes() || has_default || target.triggers.is_some() {
                 true => ColumnSet::first(target.table.columns.len()),
                 false => needed_columns(context, &target.table, columns),
             };
@@ -141,11 +145,18 @@ pub fn plan_joined_delete(context: &PlanContext<'_>, delete: &ast::JoinedDelete)
     let mut targets = Vec::with_capacity(numbers.len());
     for (source, table) in numbers.iter().zip(&tables) {
         let reads_again = reads_again(&tables, table)?;
-        targets.push(DeleteTarget { source: *source, table: table.clone(), reads_again });
+        let triggers = Triggers::of(context, table, &[TriggerEvent::Delete])?;
+        targets.push(DeleteTarget { source: *source, table: table.clone(), reads_again, triggers });
     }
     let needed: Vec<(usize, ColumnSet)> = targets
         .iter()
-        .map(|target| (target.source, needed_columns(context, &target.table, std::iter::empty())))
+        .map(|target| {
+            let columns = match target.triggers.is_some() {
+                true => ColumnSet::first(target.table.columns.len()),
+                false => needed_columns(context, &target.table, std::iter::empty()),
+            };
+            (target.source, columns)
+        })
         .collect();
     let select = plan_rows(context, level, tree.as_ref(), delete.filter.as_ref(), &[], &needed)?;
     Ok(JoinedDeletePlan { ignore: delete.ignore, select, targets })

@@ -8,11 +8,14 @@ use format::value::{ColumnType, Value};
 use storage::ReadMode;
 
 use super::PlanContext;
-use super::change::{Assignment, InsertPlan, InsertRows, check_columns, check_not_generated, open_stored};
+use super::change::{
+    Assignment, InsertPlan, InsertRows, check_columns, check_not_generated, insert_events, open_stored,
+};
 use super::clause::Clause;
 use super::defaults::{DefaultValue, defaults};
 use super::row_rules::RowRules;
 use super::scope::{Level, display};
+use super::triggers::Triggers;
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
 use crate::expression::assign::zero_of;
@@ -183,6 +186,7 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
             *default = DefaultValue::Stored(Some(zero));
         }
     }
+    let triggers = Triggers::of(context, &table, insert_events(load.replace, false))?;
     let insert = InsertPlan {
         table,
         replace: load.replace,
@@ -199,6 +203,7 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         rules,
         check: None,
         tells_id: true,
+        triggers,
     };
     let (local, file, skipped_lines) = (load.local, load.file.clone(), load.skipped_lines);
     Ok(LoadPlan { insert, local, file, format, field, skipped_lines, places, assignments, missing, widths })

@@ -386,7 +386,7 @@ pub fn is_volatile(expr: &Expr) -> bool {
     let mut volatile = false;
     expr.walk(&mut |expr| match &expr.node {
         Node::Call { function, .. } => volatile |= !function.deterministic,
-        Node::UserVariable(_) | Node::AssignVariable(..) => volatile = true,
+        Node::UserVariable(_) | Node::AssignVariable(..) | Node::Stored { .. } => volatile = true,
         _ => {}
     });
     volatile

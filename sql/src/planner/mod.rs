@@ -54,6 +54,8 @@ pub mod sargable;
 pub mod scope;
 pub mod select;
 mod selectivity;
+mod stored_function;
+pub mod triggers;
 pub mod view;
 pub mod view_change;
 pub mod view_target;
@@ -123,6 +125,8 @@ pub struct PlanContext<'a> {
     pub views: RefCell<Vec<Arc<Definition>>>,
     /// The views whose queries are being bound, the innermost last.
     pub inside: RefCell<Vec<(Box<str>, Box<str>)>>,
+    /// The plan calls stored functions, or fires triggers.
+    pub runs_programs: Cell<bool>,
 }
 
 /// Any plan that yields rows.
@@ -426,6 +430,7 @@ impl PlanContext<'_> {
         binder.div_precision_increment = eval.div_precision_increment;
         binder.max_allowed_packet_bytes = eval.max_allowed_packet_bytes;
         binder.group_concat_bytes_max = eval.group_concat_bytes_max;
+        binder.functions = Some(self);
         binder
     }
 

@@ -522,7 +522,7 @@ impl<'a> Level<'a> {
         for expr in call.args.iter().chain(call.order_by.iter().map(|(expr, _)| expr)) {
             expr.walk(&mut |expr| match &expr.node {
                 Node::Aggregate(_) => nested = true,
-                Node::AssignVariable(..) => volatile = true,
+                Node::AssignVariable(..) | Node::Stored { .. } => volatile = true,
                 Node::Call { function, .. } => volatile |= !function.deterministic,
                 _ => {}
             });

@@ -32,16 +32,26 @@ const INSIDE: [u16; 9] = [1049, 1054, 1142, 1143, 1146, 1305, 1356, 1370, 1044];
 
 /// The rights with which a view's query reads.
 pub fn rights_of<'r>(instance: &Instance, invoker: &'r Rights, view: &View) -> Result<Cow<'r, Rights>> {
-    if view.as_invoker || invoker.is_internal() {
+    match view.as_invoker {
+        true => Ok(Cow::Borrowed(invoker)),
+        false => rights_of_definer(instance, invoker, &view.definer),
+    }
+}
+
+/// The rights of an account that has defined something which others use.
+pub fn rights_of_definer<'r>(
+    instance: &Instance,
+    invoker: &'r Rights,
+    definer: &(String, String),
+) -> Result<Cow<'r, Rights>> {
+    if invoker.is_internal() {
         return Ok(Cow::Borrowed(invoker));
     }
     let accounts = instance.accounts.snapshot();
-    let Some(account) = accounts.get(&view.definer) else {
-        return Err(Error::no_such_definer(&view.definer.0, &view.definer.1));
-    };
+    let Some(account) = accounts.get(definer) else { return Err(Error::no_such_definer(&definer.0, &definer.1)) };
     let roles: BTreeSet<_> = account.default_roles.iter().cloned().collect();
     let literal = instance.variables.on("partial_revokes");
-    Ok(Cow::Owned(Rights::of(&accounts, &view.definer, &[&view.definer.1], roles, literal)))
+    Ok(Cow::Owned(Rights::of(&accounts, definer, &[&definer.1], roles, literal)))
 }
 
 /// The error that a user of a view sees.
@@ -85,6 +95,7 @@ impl DescribeViews for ViewDescriber<'_> {
             stored_only: true,
             views: RefCell::default(),
             inside: RefCell::default(),
+            runs_programs: Cell::new(false),
         };
         let (view, derived) = context.bind_view(definition, ReadMode::Consistent)?;
         let columns = view.columns.into_iter().zip(&derived.columns);
@@ -136,9 +147,20 @@ impl PlanContext<'_> {
             stored_only: true,
             views: RefCell::new(self.views.take()),
             inside: RefCell::new(self.inside.take()),
+            runs_programs: self.runs_programs.clone(),
         };
         let result = run(&inner);
-        let PlanContext { tables, derived_plans, views, inside, next_derived, next_select, reads_values, .. } = inner;
+        let PlanContext {
+            tables,
+            derived_plans,
+            views,
+            inside,
+            next_derived,
+            next_select,
+            reads_values,
+            runs_programs,
+            ..
+        } = inner;
         self.tables.replace(tables.into_inner());
         self.derived_plans.replace(derived_plans.into_inner());
         self.views.replace(views.into_inner());
@@ -146,6 +168,7 @@ impl PlanContext<'_> {
         Cell::swap(&self.next_derived, &next_derived);
         Cell::swap(&self.next_select, &next_select);
         Cell::swap(&self.reads_values, &reads_values);
+        self.runs_programs.set(runs_programs.get());
         result
     }
 

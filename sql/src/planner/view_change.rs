@@ -13,12 +13,13 @@ use super::defaults::defaults;
 use super::logical::Block;
 use super::row_rules::RowRules;
 use super::scope::Level;
+use super::triggers::Triggers;
 use super::view_target::{check_columns, check_of, check_rights};
 use super::{PlanContext, SelectPlan, SourceKind, physical, rules};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
 use crate::expression::Expr;
-use crate::parser::ast;
+use crate::parser::ast::{self, TriggerEvent};
 
 pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<UpdatePlan> {
     let (name, alias, _) = single_table(&update.table)?;
@@ -132,8 +133,20 @@ fn update_view(
     let defaults = defaults(&table)?;
     let rules = RowRules::of(context.eval, &table)?;
     let check = check_of(context, definition)?;
-    let collect_first = collect_first || check.is_some();
-    Ok(UpdatePlan { table, ignore: update.ignore, select, assignments, touched, collect_first, defaults, rules, check })
+    let triggers = Triggers::of(context, &table, &[TriggerEvent::Update])?;
+    let collect_first = collect_first || check.is_some() || triggers.is_some();
+    Ok(UpdatePlan {
+        table,
+        ignore: update.ignore,
+        select,
+        assignments,
+        touched,
+        collect_first,
+        defaults,
+        rules,
+        check,
+        triggers,
+    })
 }
 
 fn delete_from_view(
@@ -148,5 +161,6 @@ fn delete_from_view(
     let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };
     let alias = delete.alias.as_deref();
     let (block, table) = rows(context, definition, alias, &query, ReadMode::EXCLUSIVE, "DELETE", |_| Ok(Vec::new()))?;
-    Ok(DeletePlan { table, ignore: delete.ignore, select: select(context, block)?, returning: None })
+    let triggers = Triggers::of(context, &table, &[TriggerEvent::Delete])?;
+    Ok(DeletePlan { table, ignore: delete.ignore, select: select(context, block)?, returning: None, triggers })
 }

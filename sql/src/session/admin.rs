@@ -10,8 +10,8 @@ use crate::error::{Error, Level, Result};
 use crate::expression::{Binder, Expr, Scope};
 use crate::information_schema::Facts;
 use crate::parser::ast::{self, ColumnName, FlushItem, Show, ShowFilter, TableName};
-use crate::planner::view::ViewDescriber;
 use crate::planner::definition;
+use crate::planner::view::ViewDescriber;
 use crate::result::ResultSink;
 use crate::show;
 use crate::status::Counter;
@@ -173,7 +173,13 @@ impl Session {
             }
             _ => &none,
         };
-        self.filter(&mut table, filter)?;
+        // What LIKE is compared with.
+        let named = match show {
+            Show::Triggers { .. } => 2,
+            Show::RoutineStatus { .. } => 1,
+            _ => 0,
+        };
+        self.filter(&mut table, named, filter)?;
         // A statement that shows the last one's warnings has none of its own.
         let tells = matches!(show, Show::Warnings { .. } | Show::Errors { .. });
         let warnings = if tells { 0 } else { self.warning_count() };
@@ -181,10 +187,10 @@ impl Session {
         Ok(())
     }
 
-    /// Applies LIKE (to the first column) or WHERE.
-    fn filter(&self, table: &mut Table, filter: &ShowFilter) -> Result<()> {
+    /// Applies LIKE (to a column, mostly the first) or WHERE.
+    fn filter(&self, table: &mut Table, named: usize, filter: &ShowFilter) -> Result<()> {
         if let Some(pattern) = &filter.like {
-            table.rows.retain(|row| matches!(&row[0], Value::Bytes(name) if show::is_like(name, pattern)));
+            table.rows.retain(|row| matches!(&row[named], Value::Bytes(name) if show::is_like(name, pattern)));
         }
         if let Some(condition) = &filter.filter {
             let view = self.view();

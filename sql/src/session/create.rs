@@ -269,7 +269,7 @@ impl Session {
         let Some(plan) = self.plan(&insert, 0, &[])? else { return Err(Error::internal("no plan")) };
         self.begin_row_log();
         self.limited_in_time(false, |session| {
-            session.in_statement(|session, trx| session.run_in(trx, &plan, &[], sink))
+            session.in_statement(|session, trx| session.run_in(trx, &session.surroundings(), &plan, &[], sink))
         })
     }
 

@@ -54,6 +54,11 @@ impl Session {
                 false => self.create_from(create, query, more, sink),
             },
             Statement::CreateView(create) => self.define_view(statement, create, more, sink),
+            Statement::CreateRoutine(_)
+            | Statement::AlterRoutine(_)
+            | Statement::DropRoutine { .. }
+            | Statement::CreateTrigger(_)
+            | Statement::DropTrigger { .. } => self.define_program(statement, more, sink),
             statement => self.define_now(statement, commits, more, sink),
         };
         self.leave_change(entered);

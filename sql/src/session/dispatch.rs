@@ -11,7 +11,12 @@ use crate::status::Counter;
 impl Session {
     /// Runs a statement of any kind without parameters.
     pub(super) fn dispatch(&mut self, statement: &Statement, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
-        let diagnostic = matches!(statement, Statement::Show(Show::Warnings { .. } | Show::Errors { .. }));
+        let diagnostic = matches!(
+            statement,
+            Statement::Show(Show::Warnings { .. } | Show::Errors { .. })
+                | Statement::GetDiagnostics(_)
+                | Statement::Signal(_)
+        );
         if !diagnostic {
             self.begin_statement();
         }
@@ -145,6 +150,15 @@ impl Session {
             }
             Statement::Flush { items, .. } => {
                 self.flush(items)?;
+                Done::default()
+            }
+            Statement::Call(call) => return self.call(call, &[], more, sink),
+            Statement::Signal(signal) => {
+                self.signal(signal)?;
+                Done::default()
+            }
+            Statement::GetDiagnostics(get) => {
+                self.get_diagnostics(get)?;
                 Done::default()
             }
             Statement::Prepare { name, source } => {

@@ -38,7 +38,8 @@ impl Session {
             ExplainForm::Json => Some(explain_as_json(&plan.plan)?),
         };
         if let Some(text) = text {
-            let columns = [("EXPLAIN".to_owned(), ColumnType::Text { size: LobSize::Long, collation: CollationId::DEFAULT })];
+            let columns =
+                [("EXPLAIN".to_owned(), ColumnType::Text { size: LobSize::Long, collation: CollationId::DEFAULT })];
             self.send(&columns, &[vec![Value::Bytes(text.into_bytes())]], self.warning_count(), more, sink);
             return Ok(());
         }

@@ -250,9 +250,14 @@ impl Session {
                     None => Ok(()),
                 }
             }
-            // There are no routines yet; a source may have some.
-            Level::Routine(..) if self.applying.is_some() => Ok(()),
             Level::Routine(kind, (database, name)) => {
+                let stored = match kind {
+                    RoutineKind::Function => DefinitionKind::Function,
+                    RoutineKind::Procedure => DefinitionKind::Procedure,
+                };
+                if self.instance.engine.definition(stored, database, name).is_some() {
+                    return Ok(());
+                }
                 Err(Error::new(1305, b"42000", format!("{} {database}.{name} does not exist", kind.name())))
             }
         }

@@ -33,6 +33,10 @@ impl Session {
 
     /// Runs a statement within `max_statement_time`, and a query within `max_execution_time`, too.
     pub(super) fn limited_in_time<T>(&mut self, query: bool, run: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
+        // The limit is that of the statement which runs the program.
+        if self.programs.is_running() {
+            return run(self);
+        }
         let settings = &self.variables.settings;
         let (execution, statement) = (if query { settings.max_execution_ms } else { 0 }, settings.max_statement_ms);
         let limit = match (execution, statement) {

@@ -247,6 +247,18 @@ impl Session {
         })))
     }
 
+    /// What logs a statement that defines a program, of which this is the text.
+    pub(super) fn program_log(&self, text: &str) -> Result<Option<Arc<DefinitionLog>>> {
+        let Some(log) = self.own_log().filter(|log| log.logs(self.state.database.as_deref())) else {
+            return Ok(self.left_out_log().or_sql()?.map(Arc::new));
+        };
+        let definition = DefinitionLog::new(log, &self.statement_facts(), text.as_bytes(), false);
+        Ok(Some(Arc::new(match self.note() {
+            Some(note) => definition.with_note(note),
+            None => definition,
+        })))
+    }
+
     /// How far a replica has come is part of the commit of a definition.
     pub(super) fn note(&self) -> Option<(u32, Vec<u8>)> {
         self.applying.as_ref().and_then(|applying| applying.note.clone())

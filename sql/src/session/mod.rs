@@ -22,6 +22,8 @@
 //! | `state` | what functions such as DATABASE() ask |
 //! | `dispatch` | which statement does what |
 //! | `define` | definitions |
+//! | `routine`, `trigger` | definitions of stored programs |
+//! | `program` | how these run |
 //! | `create` | tables that are created together with their rows: CREATE TABLE ... SELECT |
 //! | `files` | files of the server that statements read and write |
 //! | `plan` | plans of statements, and running them |
@@ -61,8 +63,10 @@ mod log;
 mod measure;
 mod plan;
 mod privileges;
+mod program;
 mod replay;
 mod replica;
+mod routine;
 mod set;
 mod set_up;
 mod state;
@@ -70,6 +74,7 @@ mod statement_logs;
 mod targets;
 mod track;
 mod transaction;
+mod trigger;
 mod uses;
 mod view;
 mod xa;
@@ -89,7 +94,7 @@ use storage::{TemporaryTables, Trx};
 use crate::accounts::Rights;
 use crate::accounts::admission::Share;
 use crate::describe;
-use crate::error::{Error, Level, Result, Warning};
+use crate::error::{Error, Result};
 use crate::executor::Scratch;
 use crate::expression::{EvalContext, Warnings};
 use crate::instance::Instance;
@@ -130,6 +135,10 @@ pub struct Session {
     pub variables: SessionVariables,
     /// Several statements may stand in one text (CLIENT_MULTI_STATEMENTS).
     pub multi_statements: bool,
+    /// The client reads several results of one statement (CLIENT_MULTI_RESULTS).
+    pub multi_results: bool,
+    /// The client reads OUT parameters of a prepared CALL (CLIENT_PS_MULTI_RESULTS).
+    pub out_parameters: bool,
     /// UPDATE counts found rows instead of changed ones (CLIENT_FOUND_ROWS).
     pub found_rows: bool,
     /// What the client is to be told with the next OK, if it reads that.
@@ -185,6 +194,8 @@ pub struct Session {
     generation: u64,
     /// Buffers that statements use again.
     scratch: RefCell<Scratch>,
+    /// The stored programs that run, and those that have run.
+    programs: program::Programs,
 }
 
 /// SAVEPOINT.
@@ -193,6 +204,17 @@ struct NamedSavepoint {
     point: storage::Savepoint,
     /// The same place in the transaction's events.
     mark: u64,
+}
+
+/// In which surroundings a statement runs: a stored program brings its own.
+#[derive(Clone, Copy)]
+struct Surroundings<'a> {
+    rights: &'a Rights,
+    mode: SqlMode,
+    /// The current database.
+    database: Option<&'a str>,
+    /// It is part of another statement.
+    is_inner: bool,
 }
 
 /// Seconds and microseconds since 1970.
@@ -225,6 +247,8 @@ impl Session {
             status,
             variables,
             multi_statements: false,
+            multi_results: true,
+            out_parameters: false,
             found_rows: false,
             tracked: None,
             state: State::new(),
@@ -258,6 +282,7 @@ impl Session {
             next_prepared: 1,
             generation: 0,
             scratch: RefCell::default(),
+            programs: program::Programs::default(),
         }
     }
 
@@ -305,6 +330,7 @@ impl Session {
     /// Runs the statement or statements of `text`.
     pub fn query(&mut self, text: &[u8], sink: &mut dyn ResultSink) {
         self.process.interrupt.clear();
+        self.programs.begin();
         if self.query_normalized(text, sink) {
             return;
         }
@@ -520,19 +546,36 @@ impl Session {
         }
         self.state.error_count.set(self.state.error_count.get() + 1);
         self.state.row_count.set(-1);
-        self.warnings.push(Warning { level: Level::Error, code: error.code, message: error.message.clone() });
+        if !self.warnings.ends_with(&error) {
+            self.warnings.push_error(&error);
+        }
         sink.error(&error);
         self.measure.failed(error);
     }
 
     fn view(&self) -> View<'_> {
+        self.view_in(&self.surroundings())
+    }
+
+    fn view_in<'a>(&'a self, surroundings: &Surroundings<'a>) -> View<'a> {
         View {
             state: &self.state,
             variables: &self.variables,
             instance: &self.instance,
             process: &self.process,
-            rights: &self.rights,
+            rights: surroundings.rights,
+            database: surroundings.database,
             warning_count: self.warnings.count(),
+        }
+    }
+
+    /// Those of a statement that the client sends.
+    fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            rights: &self.rights,
+            mode: self.variables.settings.sql_mode,
+            database: self.state.database.as_deref(),
+            is_inner: false,
         }
     }
 
@@ -550,6 +593,7 @@ impl Session {
             parameters,
             session: view,
             subqueries: None,
+            programs: None,
             lists: None,
             warnings: &self.warnings,
             mode: settings.sql_mode,

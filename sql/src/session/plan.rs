@@ -5,20 +5,21 @@ use std::sync::Arc;
 
 use format::packet::ColumnDefinition;
 use format::value::Value;
-use storage::{Definition, ReadMode, Table, TableUse};
+use storage::{Definition, DefinitionKind, ReadMode, Table, TableUse};
 
 use super::dispatch::changes_password;
+use super::program::Runner;
 use super::uses::{Uses, each_step, each_step_of};
-use super::{Done, Prepared, Session};
+use super::{Done, Prepared, Session, Surroundings};
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
 use crate::executor::change::Changes;
 use crate::executor::insert::Series;
-use crate::executor::memory::Memory;
+use crate::executor::memory::{Memory, row_bytes};
 use crate::executor::{Environment, change, insert, joined_change, query};
 use crate::expression::{EvalContext, Expr, Node, parameter_type};
 use crate::parser;
-use crate::parser::ast::{InsertSource, PrepareSource, SelectInto, Statement};
+use crate::parser::ast::{InsertSource, IntoTarget, PrepareSource, SelectInto, Statement};
 use crate::parser::normalize::parameter_kind;
 use crate::planner::change::{DeletePlan, InsertPlan, InsertRows, UpdatePlan, plan_insert};
 use crate::planner::joined_change::{JoinedDeletePlan, JoinedUpdatePlan, plan_joined_delete, plan_joined_update};
@@ -46,8 +47,14 @@ pub struct CachedPlan {
     pub plan: Plan,
     /// The stored tables, and what is done with each.
     pub tables: Vec<(Arc<Table>, TableUse)>,
-    /// The views that are in it.
+    /// The views and stored functions that are in it.
     pub views: Vec<Arc<Definition>>,
+    /// The triggers of the tables that it changes.
+    triggers: Vec<Arc<Definition>>,
+    /// The version of the definitions for which they are known to be these.
+    definitions_version: Cell<u64>,
+    /// It calls stored functions, or fires triggers.
+    pub runs_programs: bool,
     pub definitions: Arc<[ColumnDefinition]>,
     pub parameter_count: usize,
     /// Nothing in it depends on the current execution.
@@ -69,7 +76,7 @@ impl CachedPlan {
     }
 
     /// Whether its rows go to the client.
-    fn answers_rows(&self) -> bool {
+    pub(super) fn answers_rows(&self) -> bool {
         matches!(&self.plan, Plan::Query { into, .. } if into.is_client())
     }
 }
@@ -97,7 +104,7 @@ pub enum Outcome {
 }
 
 /// A statement that found a table changed: never shown to a client.
-const STALE: u16 = u16::MAX;
+pub(super) const STALE: u16 = u16::MAX;
 
 impl Session {
     /// Plans a query or a change; None for other statements.
@@ -107,12 +114,11 @@ impl Session {
         parameter_count: usize,
         parameters: &[Value],
     ) -> Result<Option<Box<CachedPlan>>> {
-        let connection = self.variables.settings.collation_connection;
-        let types: Vec<TypeInfo> = parameters.iter().map(|value| parameter_type(value, connection)).collect();
+        let types = self.types_of(parameters);
         self.plan_typed(statement, parameter_count, parameters, &types)
     }
 
-    fn plan_typed(
+    pub(super) fn plan_typed(
         &mut self,
         statement: &Statement,
         parameter_count: usize,
@@ -127,7 +133,8 @@ impl Session {
             Some(trx) => trx,
             None => self.begin_trx(),
         });
-        let result = self.plan_in(&cell, statement, parameter_count, parameters, types, plain_reads);
+        let surroundings = self.surroundings();
+        let result = self.plan_in(&cell, &surroundings, statement, parameter_count, parameters, types, plain_reads);
         // The tables stay locked by a transaction that goes on; otherwise the statement locks them again when it runs.
         if !temporary {
             self.trx = Some(cell.into_inner());
@@ -144,17 +151,30 @@ impl Session {
         types: &'a [TypeInfo],
         plain_reads: ReadMode,
     ) -> PlanContext<'a> {
+        self.plan_context_in(&self.surroundings(), eval, trx, parameter_count, types, plain_reads)
+    }
+
+    fn plan_context_in<'a>(
+        &'a self,
+        surroundings: &Surroundings<'a>,
+        eval: &'a EvalContext<'a>,
+        trx: &'a RefCell<storage::Trx>,
+        parameter_count: usize,
+        types: &'a [TypeInfo],
+        plain_reads: ReadMode,
+    ) -> PlanContext<'a> {
         PlanContext {
             instance: &self.instance,
             eval,
             trx,
-            database: self.state.database.as_deref(),
+            database: surroundings.database,
             database_collation: self.variables.settings.collation_database,
             parameter_count,
             parameter_types: types,
             tables: RefCell::default(),
-            locked: self.locked.as_ref(),
-            rights: &self.rights,
+            // LOCK TABLES covers what triggers and functions use.
+            locked: self.locked.as_ref().filter(|_| !surroundings.is_inner),
+            rights: surroundings.rights,
             plain_reads,
             depth: Cell::new(0),
             common_tables: RefCell::default(),
@@ -165,29 +185,34 @@ impl Session {
             stored_only: false,
             views: RefCell::default(),
             inside: RefCell::default(),
+            runs_programs: Cell::new(false),
         }
     }
 
-    fn plan_in(
+    #[expect(clippy::too_many_arguments, reason = "what a statement is planned with")]
+    pub(super) fn plan_in(
         &self,
         trx: &RefCell<storage::Trx>,
+        surroundings: &Surroundings<'_>,
         statement: &Statement,
         parameter_count: usize,
         parameters: &[Value],
         types: &[TypeInfo],
         plain_reads: ReadMode,
     ) -> Result<Option<Box<CachedPlan>>> {
-        let view = self.view();
-        let eval = self.eval_context(&view, parameters);
-        let context = self.plan_context(&eval, trx, parameter_count, types, plain_reads);
+        // Before the triggers are looked at: what changes behind it is seen when the plan runs.
+        let definitions_version = self.instance.engine.definitions_version();
+        let view = self.view_in(surroundings);
+        let eval = EvalContext { mode: surroundings.mode, ..self.eval_context(&view, parameters) };
+        let context = self.plan_context_in(surroundings, &eval, trx, parameter_count, types, plain_reads);
         let results = self.variables.settings.character_set_results;
         let mut definitions: Arc<[ColumnDefinition]> = Arc::new([]);
         let (plan, counter) = match statement {
             Statement::Query(query) => {
-                let limited = self.with_select_limit(query);
+                let limited = if surroundings.is_inner { None } else { self.with_select_limit(query) };
                 let query = limited.as_ref().unwrap_or(query);
                 if matches!(query.into, SelectInto::Outfile { .. } | SelectInto::Dumpfile(_)) {
-                    self.rights.need_file()?;
+                    surroundings.rights.need_file()?;
                 }
                 let plan = context.plan_query(query, plain_reads)?;
                 match &query.into {
@@ -243,7 +268,10 @@ impl Session {
         let is_cacheable = match &plan {
             // Its user variables have types of this execution.
             Plan::Load(_) => false,
-            Plan::Query { plan, into } => into.is_client() && !reads_variables(plan) && !scans_for_values(plan),
+            Plan::Query { plan, into } => {
+                let is_kept = into.is_client() || *into == SelectInto::Program;
+                is_kept && !reads_variables(plan) && !scans_for_values(plan)
+            }
             Plan::Insert(_) => true,
             Plan::Update(plan) => !scans_in_spite_of_keys(&plan.select),
             Plan::Delete(plan) => !scans_in_spite_of_keys(&plan.select),
@@ -257,9 +285,44 @@ impl Session {
         let tables = context.tables.into_inner();
         let views = context.views.into_inner();
         let uses = uses_of(&plan);
-        let cached =
-            CachedPlan { plan, tables, views, definitions, parameter_count, is_cacheable, digest: None, uses, counter };
+        let cached = CachedPlan {
+            plan,
+            triggers: self.triggers_of(&tables),
+            definitions_version: Cell::new(definitions_version),
+            runs_programs: context.runs_programs.get(),
+            tables,
+            views,
+            definitions,
+            parameter_count,
+            is_cacheable,
+            digest: None,
+            uses,
+            counter,
+        };
         Ok(Some(Box::new(cached)))
+    }
+
+    /// The triggers of the tables that are changed.
+    fn triggers_of(&self, tables: &[(Arc<Table>, TableUse)]) -> Vec<Arc<Definition>> {
+        let engine = &self.instance.engine;
+        let changed = tables.iter().filter(|(table, wanted)| *wanted == TableUse::Write && !table.is_temporary());
+        let all = changed.flat_map(|(table, _)| engine.definitions_of_table(&table.database, &table.name));
+        all.filter(|definition| definition.kind == DefinitionKind::Trigger).collect()
+    }
+
+    /// Whether the triggers that a plan fires are those that there are. Its tables are locked, and so they stay.
+    fn has_its_triggers(&self, cached: &CachedPlan) -> bool {
+        let version = self.instance.engine.definitions_version();
+        if cached.definitions_version.get() == version {
+            return true;
+        }
+        let now = self.triggers_of(&cached.tables);
+        let is_same = now.len() == cached.triggers.len()
+            && now.iter().zip(&cached.triggers).all(|(now, known)| Arc::ptr_eq(now, known));
+        if is_same {
+            cached.definitions_version.set(version);
+        }
+        is_same
     }
 
     /// Runs a plan, and answers the client.
@@ -295,6 +358,8 @@ impl Session {
             self.fail(refusal, sink);
             return Outcome::Answered;
         }
+        // What a program does inside of it may be logged, too.
+        let logs = writes || cached.runs_programs;
         match writes.then(|| self.passes_over()).transpose() {
             Ok(Some(true)) => {
                 self.finish(&Done::default(), more, sink);
@@ -306,24 +371,24 @@ impl Session {
                 return Outcome::Answered;
             }
         }
-        let entered = match writes.then(|| self.enter_change()).transpose() {
+        let entered = match logs.then(|| self.enter_change()).transpose() {
             Ok(entered) => entered.unwrap_or(false),
             Err(refusal) => {
                 self.fail(refusal, sink);
                 return Outcome::Answered;
             }
         };
-        if writes {
+        if logs {
             self.begin_row_log();
         }
         let result = self.limited_in_time(!writes, |session| {
-            session.in_statement(|session, trx| session.run_in(trx, cached, parameters, sink))
+            session.in_statement(|session, trx| session.run_in(trx, &session.surroundings(), cached, parameters, sink))
         });
         self.leave_change(entered);
         if self.tracked.is_some() && result.is_ok() {
             self.transaction_did(cached.reads_rows(writes), writes, cached.answers_rows());
         }
-        let result = match (writes && !self.in_transaction(), result) {
+        let result = match (logs && !self.in_transaction(), result) {
             (true, Ok(done)) => self.end_named(true).map(|()| done),
             (true, Err(error)) if error.code != STALE => self.end_named(false).and(Err(error)),
             (_, result) => result,
@@ -345,6 +410,7 @@ impl Session {
     pub(super) fn run_in(
         &self,
         trx: &RefCell<storage::Trx>,
+        surroundings: &Surroundings<'_>,
         cached: &CachedPlan,
         parameters: &[Value],
         sink: &mut dyn ResultSink,
@@ -360,8 +426,26 @@ impl Session {
                 return Err(Error::new(STALE, b"HY000", "stale"));
             }
         }
-        let view = self.view();
-        let context = self.eval_context(&view, parameters);
+        if !self.has_its_triggers(cached) {
+            return Err(Error::new(STALE, b"HY000", "stale"));
+        }
+        let view = self.view_in(surroundings);
+        let context = EvalContext { mode: surroundings.mode, ..self.eval_context(&view, parameters) };
+        if !cached.runs_programs && !surroundings.is_inner {
+            return self.run_with(trx, cached, &context, sink);
+        }
+        let runner = Runner { session: self, trx };
+        let context = EvalContext { programs: Some(&runner), ..context };
+        self.programs.using(&cached.tables, || self.run_with(trx, cached, &context, sink))
+    }
+
+    fn run_with(
+        &self,
+        trx: &RefCell<storage::Trx>,
+        cached: &CachedPlan,
+        context: &EvalContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Done> {
         let environment = Environment {
             instance: &self.instance,
             trx,
@@ -375,7 +459,7 @@ impl Session {
             scratch: &self.scratch,
             log: self.row_log.as_ref().filter(|_| self.own_log().is_some()),
         };
-        let done = self.run_within(&environment, cached, &context, sink);
+        let done = self.run_within(&environment, cached, context, sink);
         self.note_spilled(environment.memory.counts());
         done
     }
@@ -411,7 +495,21 @@ impl Session {
                 self.state.row_count.set(-1);
                 Ok(Done::default())
             }
-            Plan::Query { plan, into: SelectInto::Variables(names) } => {
+            Plan::Query { plan, into: SelectInto::Program } => {
+                let mut rows = Vec::new();
+                let mut account = environment.memory.account();
+                query::run(environment, plan, context, &mut |row| {
+                    account.add(row_bytes(row))?;
+                    rows.push(row.to_vec());
+                    Ok(!self.process.interrupt.is_set())
+                })?;
+                if self.process.interrupt.is_set() {
+                    return Err(Error::interrupted());
+                }
+                self.programs.collect(rows, plan.columns().iter().map(|column| column.ty.stored()).collect());
+                Ok(Done::default())
+            }
+            Plan::Query { plan, into: SelectInto::Variables(targets) } => {
                 let mut values = None;
                 query::run(environment, plan, context, &mut |row| {
                     if values.is_some() {
@@ -422,14 +520,19 @@ impl Session {
                 })?;
                 match values {
                     Some(values) => {
-                        for ((name, value), column) in names.iter().zip(values).zip(plan.columns()) {
-                            crate::expression::SessionState::set_user_variable(context.session, name, value, column.ty);
+                        for ((target, value), column) in targets.iter().zip(&values).zip(plan.columns()) {
+                            if let IntoTarget::User(name) = target {
+                                context.session.set_user_variable(name, value.clone(), column.ty);
+                            }
+                        }
+                        if targets.iter().any(|target| !matches!(target, IntoTarget::User(_))) {
+                            let types = plan.columns().iter().map(|column| column.ty.stored()).collect();
+                            self.programs.collect(vec![values], types);
                         }
                         Ok(Done { affected_rows: 1, ..Done::default() })
                     }
                     None => {
-                        let text = "No data - zero rows fetched, selected, or processed";
-                        context.warn(Error::new(1329, b"02000", text));
+                        context.warn(Error::no_data());
                         Ok(Done::default())
                     }
                 }
@@ -593,8 +696,16 @@ impl Session {
         self.prepared.get(&id)?.as_ref().map(|statement| statement.parameters)
     }
 
+    /// Whether a prepared statement is a CALL.
+    pub fn is_call(&self, id: u32) -> bool {
+        let statement = self.prepared.get(&id).and_then(Option::as_ref);
+        statement.is_some_and(|prepared| matches!(prepared.statement, Statement::Call(_)))
+    }
+
     pub fn execute(&mut self, id: u32, parameters: &[Value], sink: &mut dyn ResultSink) {
         self.process.interrupt.clear();
+        self.programs.begin();
+        self.programs.sends_out_parameters.set(self.out_parameters);
         self.status.add(Counter::ComStmtExecute, 1);
         self.execute_prepared(id, parameters, false, sink);
     }
@@ -639,6 +750,15 @@ impl Session {
                 | Statement::JoinedUpdate(_)
                 | Statement::JoinedDelete(_)
         );
+        if let Statement::Call(call) = &prepared.statement {
+            let call = call.clone();
+            self.begin_statement();
+            let checked = self.check_not_creating().and_then(|()| self.enter_statement(|| false));
+            if let Err(error) = checked.and_then(|()| self.call(&call, parameters, more, sink)) {
+                self.fail(error, sink);
+            }
+            return;
+        }
         if !is_planned {
             if prepared.parameters > 0 {
                 return self.fail(Error::not_preparable(), sink);
@@ -695,7 +815,27 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<Option<Box<CachedPlan>>> {
-        let Some(mut plan) = self.plan(statement, parameter_count, parameters)? else { return Ok(None) };
+        let types = self.types_of(parameters);
+        self.plan_and_run_typed(statement, parameter_count, parameters, &types, more, sink)
+    }
+
+    /// The types of parameters that are known by their values alone.
+    pub(super) fn types_of(&self, parameters: &[Value]) -> Vec<TypeInfo> {
+        let connection = self.variables.settings.collation_connection;
+        parameters.iter().map(|value| parameter_type(value, connection)).collect()
+    }
+
+    /// The same with parameters of declared types.
+    pub(super) fn plan_and_run_typed(
+        &mut self,
+        statement: &Statement,
+        parameter_count: usize,
+        parameters: &[Value],
+        types: &[TypeInfo],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Option<Box<CachedPlan>>> {
+        let Some(mut plan) = self.plan_typed(statement, parameter_count, parameters, types)? else { return Ok(None) };
         if self.run_plan(&mut plan, parameters, more, sink) == Outcome::Answered {
             self.note_indexes(&plan.plan);
             return Ok(Some(plan));
@@ -704,7 +844,7 @@ impl Session {
         if self.trx.is_none() {
             self.trx = Some(self.begin_trx());
         }
-        let planned = self.plan(statement, parameter_count, parameters).map(|planned| {
+        let planned = self.plan_typed(statement, parameter_count, parameters, types).map(|planned| {
             planned.map(|mut plan| {
                 if self.run_plan(&mut plan, parameters, more, sink) == Outcome::Stale {
                     self.fail(Error::internal("a table changed under its lock"), sink);
@@ -795,7 +935,9 @@ impl Session {
         if self.parameter_count(id) != Some(values.len()) {
             return Err(Error::wrong_arguments("EXECUTE"));
         }
+        self.programs.executed_with.replace(Some(using.to_vec()));
         self.execute_prepared(id, &values, more, sink);
+        self.programs.executed_with.replace(None);
         match self.state.error_count.get() {
             0 => Ok(()),
             _ => Err(Error::new(0, b"00000", "")),

@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 
 use super::Session;
+use super::routine::routine_kind;
 use crate::accounts::admission::{Admission, Share};
 use crate::accounts::rights::Rights;
 use crate::accounts::{Account, AccountMap, Key, Plugin, Privileges};
@@ -18,8 +19,8 @@ use crate::ddl;
 use crate::error::{Error, Result};
 use crate::information_schema;
 use crate::parser::ast::{
-    AccountOptions, AccountStatement, AlterAction, CreateTable, FlushItem, ForeignKeySpec, Maintenance, SetItem, Show,
-    Statement, TableName, UserName, VariableScope, Xa,
+    AccountOptions, AccountStatement, AlterAction, CreateTable, FlushItem, ForeignKeySpec, Maintenance, ProgramKind,
+    SetItem, Show, Statement, TableName, UserName, VariableScope, Xa,
 };
 
 /// Variables of a session that only an administrator may set: they change what is logged or replicated.
@@ -272,6 +273,27 @@ impl Session {
                 let is_own = create.definer.as_ref().is_none_or(|own| self.account_name(own) == rights.account);
                 if is_own { Ok(()) } else { self.need_super_or("SET_USER_ID") }
             }
+            Statement::CreateRoutine(create) => {
+                let database = database_of(&create.name, self.state.database.as_deref())?;
+                rights.need_database(Privileges::CREATE_ROUTINE, database)?;
+                if create.or_replace {
+                    self.need_routine(create.kind, &create.name, Privileges::ALTER_ROUTINE, "alter routine")?;
+                }
+                let is_own = create.definer.as_ref().is_none_or(|own| self.account_name(own) == rights.account);
+                if is_own { Ok(()) } else { self.need_super_or("SET_USER_ID") }
+            }
+            Statement::AlterRoutine(alter) => {
+                self.need_routine(alter.kind, &alter.name, Privileges::ALTER_ROUTINE, "alter routine")
+            }
+            Statement::DropRoutine { kind, name, .. } => {
+                self.need_routine(*kind, name, Privileges::ALTER_ROUTINE, "alter routine")
+            }
+            Statement::CreateTrigger(create) => {
+                let database = self.trigger_database(create)?;
+                rights.need_table(Privileges::TRIGGER, &database, &create.table.name)?;
+                let is_own = create.definer.as_ref().is_none_or(|own| self.account_name(own) == rights.account);
+                if is_own { Ok(()) } else { self.need_super_or("SET_USER_ID") }
+            }
             Statement::DropTables { temporary: true, .. } => Ok(()),
             Statement::DropTables { tables, .. } | Statement::DropViews { views: tables, .. } => {
                 tables.iter().try_for_each(|table| self.need_table(Privileges::DROP, table))
@@ -294,6 +316,20 @@ impl Session {
                 }
             }),
             _ => Ok(()),
+        }
+    }
+
+    /// A privilege on a routine, whether it exists or not.
+    fn need_routine(&self, kind: ProgramKind, name: &TableName, wanted: Privileges, command: &str) -> Result<()> {
+        let rights = &self.rights;
+        let database = database_of(name, self.state.database.as_deref())?;
+        let key = name.name.to_lowercase();
+        match rights.is_internal() || rights.on_routine(database, routine_kind(kind), &key).has(wanted) {
+            true => Ok(()),
+            false => {
+                let shown = format!("{database}.{}", name.name);
+                Err(Error::routine_access_denied(command, &rights.account.0, &rights.client_host, &shown))
+            }
         }
     }
 

@@ -50,7 +50,11 @@ impl Session {
         }
         let view = self.view();
         let context = self.eval_context(&view, &[]);
-        let bound = bind(&context, expr)?;
+        let bound = match bind(&context, expr) {
+            // It may be a stored function, which only a query can call.
+            Err(error) if error.code == 1305 => return self.evaluate_query(expr),
+            bound => bound?,
+        };
         Ok((bound.value(&context, &NoFields)?, bound.ty))
     }
 

@@ -98,6 +98,7 @@ pub struct View<'a> {
     pub instance: &'a Instance,
     pub process: &'a Arc<Process>,
     pub rights: &'a Rights,
+    pub database: Option<&'a str>,
     pub warning_count: u64,
 }
 
@@ -176,7 +177,7 @@ impl SessionState for View<'_> {
     }
 
     fn database(&self) -> Option<String> {
-        self.state.database.clone()
+        self.database.map(str::to_owned)
     }
 
     fn user(&self) -> String {
@@ -188,6 +189,10 @@ impl SessionState for View<'_> {
             true => self.user(),
             false => format!("{}@{}", self.rights.account.0, self.rights.account.1),
         }
+    }
+
+    fn account(&self) -> Option<(String, String)> {
+        (!self.rights.is_internal()).then(|| self.rights.account.clone())
     }
 
     fn current_role(&self) -> String {

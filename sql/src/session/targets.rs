@@ -66,6 +66,10 @@ pub fn targets(text: &[u8], mode: SqlMode) -> Targets {
         }
         Statement::CreateTable(create) => vec![create.table],
         Statement::CreateView(create) => vec![create.name],
+        Statement::CreateRoutine(create) => vec![create.name],
+        Statement::AlterRoutine(alter) => vec![alter.name],
+        Statement::DropRoutine { name, .. } | Statement::DropTrigger { name, .. } => vec![name],
+        Statement::CreateTrigger(create) => vec![create.table],
         Statement::AlterTable(alter) => vec![alter.table],
         Statement::DropTables { tables, .. }
         | Statement::DropViews { views: tables, .. }

@@ -61,6 +61,6 @@ pub use log::{LogGlobals, RowMetadata};
 pub use names::{find, find_by_prefix, names, nearest};
 pub use payload_rules::PayloadRules;
 pub use session::SessionVariables;
-pub use settings::{Completion, RowImages, Settings, TimeZone, TrackedGtids, TrackedTransaction};
+pub use settings::{Completion, RowImages, Settings, TimeZone, TrackedGtids, TrackedTransaction, mode_text};
 pub use statement_logs::StatementLogs;
 pub use variable::{Notice, Reach, Variable};

@@ -48,6 +48,8 @@ pub struct Settings {
     pub auto_increment_offset: u64,
     pub div_precision_increment: u8,
     pub group_concat_bytes_max: u64,
+    /// How often a procedure may call itself.
+    pub sp_recursion_depth_max: u64,
     pub max_allowed_packet_bytes: u64,
     pub max_error_count: usize,
     /// A SELECT's limit in milliseconds (`max_execution_time`); 0: none.
@@ -221,6 +223,7 @@ impl Default for Settings {
             auto_increment_offset: 1,
             div_precision_increment: 4,
             group_concat_bytes_max: 1024,
+            sp_recursion_depth_max: 0,
             max_allowed_packet_bytes: 64 << 20,
             max_error_count: 1024,
             max_execution_ms: 0,
@@ -344,6 +347,7 @@ impl Settings {
             "auto_increment_increment" => self.auto_increment_increment = number(value),
             "auto_increment_offset" => self.auto_increment_offset = number(value),
             "div_precision_increment" => self.div_precision_increment = number(value) as u8,
+            "max_sp_recursion_depth" => self.sp_recursion_depth_max = number(value),
             "group_concat_max_len" => self.group_concat_bytes_max = number(value),
             "max_allowed_packet" => self.max_allowed_packet_bytes = number(value),
             "max_error_count" => self.max_error_count = number(value) as usize,
@@ -443,6 +447,12 @@ pub(super) fn real(value: &Value) -> f64 {
     }
 }
 
+/// The modes by their names, as @@sql_mode tells them.
+pub fn mode_text(mode: SqlMode) -> String {
+    let chosen = SQL_MODES.iter().enumerate().filter(|(index, _)| mode.0 & (1 << index) != 0);
+    chosen.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
+}
+
 pub(super) fn bytes(value: &Value) -> &[u8] {
     match value {
         Value::Bytes(text) => text,
@@ -457,11 +467,6 @@ pub(super) fn text(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn show_mode(mode: SqlMode) -> String {
-        let chosen = SQL_MODES.iter().enumerate().filter(|(index, _)| mode.0 & (1 << index) != 0);
-        chosen.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
-    }
 
     #[test]
     fn time_zones_are_offsets() {
@@ -483,7 +488,7 @@ mod tests {
             (SqlMode::ERROR_FOR_DIVISION_BY_ZERO, "ERROR_FOR_DIVISION_BY_ZERO"),
             (SqlMode::PAD_CHAR_TO_FULL_LENGTH, "PAD_CHAR_TO_FULL_LENGTH"),
         ] {
-            assert_eq!(show_mode(mode), name);
+            assert_eq!(mode_text(mode), name);
         }
         assert!(expanded(SqlMode::TRADITIONAL).is_strict());
     }

@@ -5,6 +5,7 @@
 //! a bare name behind WHERE that the select list defines, because there it means what is selected.
 
 use crate::error::{Error, Result};
+use crate::expression::functions;
 use crate::parser::ast::*;
 
 /// What the catalog knows of a table: the columns that `*` stands for. None: there is no such table.
@@ -412,6 +413,13 @@ impl Qualifier<'_> {
                     self.expr(when)?;
                     self.expr(then)?;
                 }
+            }
+            Expr::Function { name, args } if !functions::is_known(name) && self.database.is_some() => {
+                args.iter_mut().try_for_each(|arg| self.expr(arg))?;
+                // A stored function of the current database.
+                let (name, args) = (std::mem::take(name), std::mem::take(args));
+                let database = self.database.unwrap_or_default().to_owned();
+                *expr = Expr::StoredFunction { database, name, args };
             }
             Expr::Function { args, .. } | Expr::StoredFunction { args, .. } | Expr::Char { args, .. } => {
                 self.exprs(args)?;

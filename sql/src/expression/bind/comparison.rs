@@ -444,6 +444,7 @@ fn is_fixed(expr: &Expr) -> bool {
         | Node::Aggregate(_)
         | Node::Window(_)
         | Node::Grouping(_)
+        | Node::Stored { .. }
         | Node::AssignVariable(..)
         | Node::ScalarQuery { .. }
         | Node::Exists { .. }

@@ -22,7 +22,7 @@ use format::value::Value;
 use super::functions::{self, Typing, agree, as_number, convert_charset};
 use super::pattern::{self, Regex};
 use super::rule::{Comparison, comparison_of};
-use super::{Expr, Node, SessionState, typing};
+use super::{Expr, Node, SessionState, StoredFunctions, typing};
 use crate::error::{Error, Result};
 use crate::parser::ast::{self, BinaryOp, CastType, ColumnName, Literal, Query};
 use crate::types::{Coercibility, Kind, SqlMode, TypeInfo};
@@ -124,6 +124,8 @@ pub struct Binder<'a> {
     pub max_allowed_packet_bytes: u64,
     /// The types of the `?`, as far as known; see [`parameter_type`](super::parameter_type). A missing one is unknown.
     pub parameters: &'a [TypeInfo],
+    /// The stored functions that may be called.
+    pub functions: Option<&'a dyn StoredFunctions>,
 }
 
 impl<'a> Binder<'a> {
@@ -144,6 +146,7 @@ impl<'a> Binder<'a> {
             group_concat_bytes_max: 1024,
             max_allowed_packet_bytes: 64 << 20,
             parameters,
+            functions: None,
         }
     }
 
@@ -227,6 +230,11 @@ impl<'a> Binder<'a> {
             }
             ast::Expr::Case { operand, whens, otherwise } => self.case(operand.as_deref(), whens, otherwise.as_deref()),
             ast::Expr::Function { name, args } => {
+                if !functions::is_known(name)
+                    && let Some(call) = self.stored_call(None, name, args)?
+                {
+                    return Ok(call);
+                }
                 let mut args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
                 // NULLIF finds equal what `=` finds equal, which looks at both operands. The first one is evaluated twice.
                 if name == "nullif"
@@ -241,7 +249,10 @@ impl<'a> Binder<'a> {
                 let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
                 self.call(&format!("sys.{}", name.to_ascii_lowercase()), args)
             }
-            ast::Expr::StoredFunction { database, name, .. } => {
+            ast::Expr::StoredFunction { database, name, args } => {
+                if let Some(call) = self.stored_call(Some(database), name, args)? {
+                    return Ok(call);
+                }
                 Err(Error::unknown_function(&format!("{database}.{name}")))
             }
             ast::Expr::Aggregate(aggregate) => self.scope.aggregate(aggregate),
@@ -401,6 +412,20 @@ impl<'a> Binder<'a> {
         };
         let ty = (function.typing)(&mut typing)?;
         Ok(Expr { node: Node::Call { function, args }, ty })
+    }
+
+    /// A stored function, if there is one of the name.
+    #[inline(never)]
+    fn stored_call(&mut self, database: Option<&str>, name: &str, args: &[ast::Expr]) -> Result<Option<Expr>> {
+        let Some(functions) = self.functions else { return Ok(None) };
+        let Some(function) = functions.stored_function(database, name)? else { return Ok(None) };
+        if function.parameters != args.len() {
+            let shown = format!("{}.{name}", function.definition.database);
+            return Err(Error::program_argument_count("FUNCTION", &shown, function.parameters, args.len()));
+        }
+        let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
+        let ty = TypeInfo::of_column(&function.returns, true);
+        Ok(Some(Expr { node: Node::Stored { function, args }, ty }))
     }
 
     #[inline(never)]

@@ -142,6 +142,11 @@ pub fn find(name: &str) -> Result<&'static Function> {
     }
 }
 
+/// Whether a function of the server has this name.
+pub fn is_known(name: &str) -> bool {
+    BY_NAME.contains_key(name)
+}
+
 /// Functions that we know by name alone.
 const UNSUPPORTED: &[&str] = &[
     "binlog_gtid_pos",

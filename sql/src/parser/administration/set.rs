@@ -36,7 +36,7 @@ impl Parser<'_> {
         Ok(Statement::Set(items))
     }
 
-    fn set_item(&mut self, scope: &mut Option<VariableScope>) -> Result<SetItem> {
+    pub(in crate::parser) fn set_item(&mut self, scope: &mut Option<VariableScope>) -> Result<SetItem> {
         let token = self.peek();
         if token.kind == Kind::UserVariable {
             self.advance();

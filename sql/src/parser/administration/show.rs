@@ -168,7 +168,10 @@ impl Parser<'_> {
                 Show::CreateDatabase { name: self.name()?, if_not_exists }
             }
             "USER" => Show::CreateUser(self.user_name()?),
-            kind @ ("FUNCTION" | "PROCEDURE" | "TRIGGER" | "EVENT" | "PACKAGE") => {
+            "PROCEDURE" => Show::CreateProgram { kind: ProgramKind::Procedure, name: self.table_name()? },
+            "FUNCTION" => Show::CreateProgram { kind: ProgramKind::Function, name: self.table_name()? },
+            "TRIGGER" => Show::CreateProgram { kind: ProgramKind::Trigger, name: self.table_name()? },
+            kind @ ("EVENT" | "PACKAGE") => {
                 self.skip_rest()?;
                 Show::Other(format!("CREATE {kind}"))
             }

@@ -100,6 +100,11 @@ pub enum Show {
         if_not_exists: bool,
     },
     CreateView(TableName),
+    /// SHOW CREATE PROCEDURE, FUNCTION, TRIGGER
+    CreateProgram {
+        kind: ProgramKind,
+        name: TableName,
+    },
     CreateUser(UserName),
     TableStatus {
         database: Option<String>,

@@ -7,8 +7,10 @@ use super::*;
 pub enum SelectInto {
     #[default]
     Client,
-    /// INTO @a, @b
-    Variables(Vec<String>),
+    /// INTO @a, b
+    Variables(Vec<IntoTarget>),
+    /// They are kept for the program that asks.
+    Program,
     Outfile {
         file: String,
         charset: Option<String>,

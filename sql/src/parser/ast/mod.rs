@@ -15,6 +15,7 @@ mod change;
 mod definition;
 mod expression;
 mod files;
+mod program;
 mod query;
 mod view;
 mod walk;
@@ -26,6 +27,7 @@ pub use definition::*;
 pub use expression::*;
 pub use files::*;
 pub use format::value::IntervalUnit;
+pub use program::*;
 pub use query::*;
 pub use view::*;
 pub use window::*;
@@ -84,6 +86,22 @@ pub enum Statement {
         views: Vec<TableName>,
         if_exists: bool,
     },
+
+    CreateRoutine(Box<CreateRoutine>),
+    AlterRoutine(Box<AlterRoutine>),
+    DropRoutine {
+        kind: ProgramKind,
+        name: TableName,
+        if_exists: bool,
+    },
+    CreateTrigger(Box<CreateTrigger>),
+    DropTrigger {
+        name: TableName,
+        if_exists: bool,
+    },
+    Call(Box<Call>),
+    Signal(Box<Signal>),
+    GetDiagnostics(Box<GetDiagnostics>),
 
     Begin {
         read_only: Option<bool>,

@@ -50,19 +50,10 @@ impl Parser<'_> {
         if self.take_word("TABLE") {
             return self.alter_table();
         }
-        let known = [
-            "VIEW",
-            "ALGORITHM",
-            "DEFINER",
-            "SQL",
-            "FUNCTION",
-            "PROCEDURE",
-            "EVENT",
-            "SERVER",
-            "INSTANCE",
-            "TABLESPACE",
-            "UNDO",
-        ];
+        if let Some(program) = self.alter_program()? {
+            return Ok(program);
+        }
+        let known = ["VIEW", "ALGORITHM", "DEFINER", "SQL", "EVENT", "SERVER", "INSTANCE", "TABLESPACE", "UNDO"];
         let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
         self.skip_rest()?;
         Ok(Statement::Unsupported(format!("ALTER {word}")))

@@ -67,15 +67,15 @@ impl Parser<'_> {
         if let Some(view) = self.view(or_replace, false)? {
             return Ok(view);
         }
-        // VIEW with its options, FUNCTION, PROCEDURE, TRIGGER, EVENT, ROLE, SERVER ...
+        if let Some(program) = self.create_program(or_replace)? {
+            return Ok(program);
+        }
+        // VIEW with its options, EVENT, SERVER ...
         let known = [
             "VIEW",
             "ALGORITHM",
             "DEFINER",
             "SQL",
-            "FUNCTION",
-            "PROCEDURE",
-            "TRIGGER",
             "EVENT",
             "SERVER",
             "AGGREGATE",
@@ -87,7 +87,7 @@ impl Parser<'_> {
             "PACKAGE",
         ];
         let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
-        let what = ["VIEW", "TRIGGER", "FUNCTION", "PROCEDURE", "EVENT"]
+        let what = ["VIEW", "EVENT"]
             .iter()
             .find(|what| self.tokens[self.at..].iter().any(|t| self.bytes(*t).eq_ignore_ascii_case(what.as_bytes())))
             .copied()
@@ -186,8 +186,10 @@ impl Parser<'_> {
         if self.take_word("PREPARE") {
             return Ok(Statement::Deallocate(self.name()?));
         }
-        let known =
-            ["FUNCTION", "PROCEDURE", "TRIGGER", "EVENT", "SERVER", "TABLESPACE", "UNDO", "SEQUENCE", "PACKAGE"];
+        if let Some(program) = self.drop_program()? {
+            return Ok(program);
+        }
+        let known = ["EVENT", "SERVER", "TABLESPACE", "UNDO", "SEQUENCE", "PACKAGE"];
         let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
         self.skip_rest()?;
         Ok(Statement::Unsupported(format!("DROP {word}")))

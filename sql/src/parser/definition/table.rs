@@ -49,7 +49,7 @@ impl Parser<'_> {
         if self.is_word("PARTITION") {
             let start = self.peek().start;
             while !self.is_at_end() && !self.is_any_word(&["SELECT", "AS"]) {
-                if self.at == self.tokens.len() - 1 {
+                if self.at == self.last {
                     return Err(self.unexpected());
                 }
                 self.advance();

@@ -30,7 +30,7 @@ impl Parser<'_> {
                 self.advance();
                 Ok(Expr::Literal(Literal::Bit { bytes: lexer::bit_bytes(bytes), charset: None }))
             }
-            Kind::Parameter => {
+            Kind::Parameter if self.program.is_none() => {
                 self.advance();
                 self.parameters += 1;
                 Ok(Expr::Parameter(self.parameters - 1))
@@ -54,8 +54,13 @@ impl Parser<'_> {
             Kind::Symbol => self.simple_symbol(),
             Kind::QuotedName => self.column_or_call(),
             Kind::Word => self.simple_word(),
-            Kind::At | Kind::Bad | Kind::End => Err(self.unexpected()),
+            Kind::At | Kind::Parameter | Kind::Bad | Kind::End => Err(self.unexpected()),
         }
+    }
+
+    /// A literal or a variable.
+    pub(in crate::parser) fn simple_value(&mut self) -> Result<Expr> {
+        self.simple_without_collate()
     }
 
     /// A literal token, with nothing that could follow it in an expression.
@@ -287,6 +292,9 @@ impl Parser<'_> {
             let args = self.arguments()?;
             let database = column.table.unwrap_or_default();
             return Ok(Expr::StoredFunction { database, name: column.name, args });
+        }
+        if let Some(variable) = self.program_name(&column)? {
+            return Ok(variable);
         }
         if self.is_symbol("->") || self.is_symbol("->>") {
             let op = if self.is_symbol("->") { BinaryOp::JsonExtract } else { BinaryOp::JsonUnquote };

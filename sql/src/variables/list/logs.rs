@@ -83,7 +83,7 @@ pub(super) const LIST: &[Variable] = &[
     v("log_bin", Global, Bool, "OFF", "Whether there is a binary log").fixed(),
     v("log_bin_basename", Global, Text, "", "Path of the log's files").null().fixed(),
     v("log_bin_index", Global, Text, "", "File that lists the log's files").null().at_start().inert(NOT_YET),
-    v("log_bin_trust_function_creators", Global, Bool, "OFF", "Functions may be created").inert(NOT_YET),
+    v("log_bin_trust_function_creators", Global, Bool, "OFF", "Functions may be created"),
     v("log_bin_use_v1_row_events", Global, Bool, "OFF", "Old form of row events").inert(NOT_YET),
     v("log_replica_updates", Global, Bool, "ON", "A replica logs too").at_start(),
     v("source_verify_checksum", Global, Bool, "OFF", "Check events that are read").inert(NOT_YET),

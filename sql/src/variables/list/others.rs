@@ -39,7 +39,7 @@ pub(super) const LIST: &[Variable] = &[
         .at_start(),
     v("symbolic_links", Global, Bool, "OFF", "Tables may be links").at_start().inert(GONE),
     v("safe_user_create", Global, Bool, "OFF", "Who may create accounts").at_start().inert(NOT_YET),
-    v("automatic_sp_privileges", Global, Bool, "ON", "Rights on procedures").inert(NOT_YET),
+    v("automatic_sp_privileges", Global, Bool, "ON", "Rights on procedures"),
     v("activate_all_roles_on_login", Global, Bool, "OFF", "All roles of an account are active after login"),
     v("mandatory_roles", Global, Text, "", "Roles that every account has"),
     v("partial_revokes", Global, Bool, "OFF", "Global privileges can be revoked for single databases"),

@@ -90,7 +90,7 @@ pub(super) const LIST: &[Variable] = &[
         .inert("there is no recursive WITH yet"),
     v("max_seeks_for_key", Both, int(1, ANY), "18446744073709551615", "Cost of an index look-up").inert(AUTOMATIC),
     v("max_sort_length", Both, int(4, 8_388_608), "1024", "Bytes that a sort compares").inert("sorts compare all"),
-    v("max_sp_recursion_depth", Both, int(0, 255), "0", "Depth of procedures").inert("there are no procedures yet"),
+    v("max_sp_recursion_depth", Both, int(0, 255), "0", "Depth of procedures"),
     v(
         "max_statement_time",
         Both,

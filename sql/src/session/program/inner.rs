@@ -1,0 +1,150 @@
+//! Stored functions and triggers: programs inside of a statement.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use format::value::{ColumnType, Value};
+use storage::{Definition, Trx};
+
+use super::run::{Host, Run};
+use super::unit::{Compiled, Unit};
+use crate::accounts::{Privileges, Rights};
+use crate::error::{Error, Result};
+use crate::expression::{Assigned, EvalContext, Expr, Programs, StoredFunction, TriggerRows};
+use crate::session::Session;
+use crate::types::TypeInfo;
+
+/// Runs programs for a statement.
+pub struct Runner<'a> {
+    pub session: &'a Session,
+    pub trx: &'a RefCell<Trx>,
+}
+
+impl Runner<'_> {
+    /// Runs a unit that is not running yet; what it leaves in its frame. The conditions of the statement stay, and behind
+    /// them those that the program leaves.
+    fn run<T>(
+        &self,
+        unit: &mut Unit,
+        compiled: &Compiled,
+        frame: Vec<Value>,
+        rights: Option<Arc<Rights>>,
+        finish: impl FnOnce(&mut Run<'_, '_>) -> T,
+    ) -> Result<T> {
+        let session = self.session;
+        if session.programs.running(&compiled.definition) > 0 {
+            return Err(Error::recursive_function());
+        }
+        session.programs.enter(&compiled.definition)?;
+        let outer = session.warnings.conditions();
+        session.warnings.clear();
+        let state = &session.state;
+        let kept = (state.last_insert_id.get(), state.row_count.get(), state.found_rows.get());
+        let (given, forced, errors) = (state.given_insert_id.get(), state.insert_id.get(), state.error_count.get());
+        let host = Host::Statement { session, trx: self.trx, rights };
+        let mut run = Run::of_program(host, compiled, unit, frame);
+        let ran = run.run();
+        let result = ran.map(|()| finish(&mut run));
+        drop(run);
+        state.last_insert_id.set(kept.0);
+        state.row_count.set(kept.1);
+        state.found_rows.set(kept.2);
+        state.given_insert_id.set(given);
+        state.insert_id.set(forced);
+        state.error_count.set(errors);
+        session.programs.leave();
+        // The error of the program becomes that of the statement, which lists it itself.
+        if let Err(error) = &result
+            && session.warnings.ends_with(error)
+        {
+            let mut own = session.warnings.conditions();
+            own.pop();
+            session.warnings.replace(own);
+        }
+        if outer.is_empty() {
+            return result;
+        }
+        let own = session.warnings.conditions();
+        session.warnings.replace(outer.into_iter().chain(own).collect());
+        result
+    }
+
+    /// Whose rights count here, if not those of a definer.
+    fn invoker(&self, context: &EvalContext<'_>) -> Option<Arc<Rights>> {
+        // A program that runs with its definer's rights hands them on.
+        let account = context.session.account();
+        let known = self.session.programs.rights.borrow();
+        let found = known.iter().find(|(own, ..)| Some(own) == account.as_ref());
+        found.filter(|(own, ..)| *own != self.session.rights.account).map(|(_, _, rights)| rights.clone())
+    }
+}
+
+impl Programs for Runner<'_> {
+    fn call(
+        &self,
+        function: &StoredFunction,
+        args: Vec<(Value, TypeInfo)>,
+        context: &EvalContext<'_>,
+    ) -> Result<Value> {
+        let session = self.session;
+        if session.is_killed_now() {
+            return Err(Error::interrupted());
+        }
+        let invoker = self.invoker(context);
+        let rights = invoker.as_deref().unwrap_or(&session.rights);
+        let mut unit = session.programs.take(&function.definition, None, &rights.account, session.generation)?;
+        let compiled = unit.compiled.clone();
+        let rights = session.program_rights(compiled.definer.as_ref(), rights)?.or(invoker);
+        let mut frame = vec![Value::Null; compiled.locals.len()];
+        let converts =
+            Run::of_program(Host::Statement { session, trx: self.trx, rights: None }, &compiled, &mut unit, Vec::new());
+        for (at, (value, from)) in args.into_iter().enumerate() {
+            let local = &compiled.locals[at];
+            frame[at] = converts.converted(value, &from, (&local.name, &local.ty), false)?.0;
+        }
+        drop(converts);
+        let result = self.run(&mut unit, &compiled, frame, rights, |run| run.result.take());
+        session.programs.give_back(unit);
+        Ok(result?.unwrap_or(Value::Null))
+    }
+
+    fn fire(&self, trigger: &Arc<Definition>, rows: TriggerRows<'_>, context: &EvalContext<'_>) -> Result<Assigned> {
+        let session = self.session;
+        if session.is_killed_now() {
+            return Err(Error::interrupted());
+        }
+        let invoker = self.invoker(context);
+        let rights = invoker.as_deref().unwrap_or(&session.rights);
+        let account = &rights.account;
+        let mut unit = session.programs.take(trigger, Some(rows.table), account, session.generation)?;
+        let compiled = unit.compiled.clone();
+        let rights = session.program_rights(compiled.definer.as_ref(), rights)?;
+        let rights_now = rights.as_deref().unwrap_or(&session.rights);
+        rights_now.need_table(Privileges::TRIGGER, &trigger.database, &trigger.table)?;
+        let mut frame = vec![Value::Null; compiled.locals.len()];
+        for (place, local) in frame.iter_mut().zip(&compiled.locals) {
+            let Some((new, column)) = local.field else { continue };
+            let Some(row) = (if new { rows.new } else { rows.old }) else { continue };
+            *place = field_value(&local.ty, column, row, context)?;
+        }
+        let assigned = self.run(&mut unit, &compiled, frame, rights, |run| std::mem::take(&mut run.assigned));
+        session.programs.give_back(unit);
+        let column = |variable: usize| compiled.locals[variable].field.map_or(0, |(_, column)| column);
+        Ok(assigned?.into_iter().map(|(variable, stored)| (column(variable), stored)).collect())
+    }
+}
+
+fn field_value(
+    ty: &ColumnType,
+    column: usize,
+    row: &dyn crate::expression::Fields,
+    context: &EvalContext<'_>,
+) -> Result<Value> {
+    Expr::column(column, ty, true).value(context, row)
+}
+
+impl Session {
+    fn is_killed_now(&self) -> bool {
+        self.process.interrupt.is_set()
+    }
+}

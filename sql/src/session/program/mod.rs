@@ -1,0 +1,218 @@
+//! How stored programs run.
+//!
+//! ```text
+//!   CALL p(..)        Run with the session      each statement like one of the client's: it commits, sends rows
+//!   f(..), triggers   Run inside of a statement its transaction, its locks, its log; nothing is sent
+//! ```
+//!
+//! A program is parsed once per session and version of its definition (`unit`). Its statements are planned like prepared
+//! statements, with the local variables as parameters of declared types, and keep their plans in the unit's slots. A unit
+//! runs once at a time: a recursive call takes another one.
+//!
+//! A program that runs inside of a statement borrows the session and the transaction, as the executor does. What needs
+//! more of the session (a commit, DDL, a system variable) cannot be in one.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `unit` | programs ready to run |
+//! | `run` | blocks, branches, loops; which handler takes an error |
+//! | `value` | expressions and assignments |
+//! | `sql` | statements of SQL, cursors |
+//! | `call` | CALL: arguments, rights, recursion |
+//! | `inner` | functions and triggers |
+//! | `diagnostics` | SIGNAL, RESIGNAL, GET DIAGNOSTICS |
+//! | `sink` | where the results of a procedure's statements go |
+//!
+//! Invariants:
+//!
+//! * A statement inside of another one that fails leaves nothing behind: neither rows, nor events in the log.
+//! * A table that a statement uses is not changed by a program inside of it (1442).
+//! * Programs that call each other end with an error before the stack of the thread does.
+
+mod call;
+mod diagnostics;
+mod inner;
+mod run;
+mod sink;
+mod sql;
+mod unit;
+mod value;
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use format::collation::CollationId;
+use format::value::Value;
+use rustc_hash::FxHashMap;
+use storage::{Definition, Table, TableUse};
+
+use super::Session;
+use crate::accounts::{Key, Rights};
+use crate::error::{Error, Result};
+use crate::expression::{Condition, SessionState};
+use crate::parser::ast::{Call, GetDiagnostics, Program, Signal};
+use crate::result::ResultSink;
+use crate::types::TypeInfo;
+
+pub(super) use inner::Runner;
+use run::{Host, Run};
+use unit::{Unit, UnitKey};
+
+/// How much of a thread's stack programs that call each other may take.
+const STACK_BYTES_MAX: usize = 1200 << 10;
+
+/// Rows that a program asked for, and their types.
+struct Collected {
+    rows: Vec<Vec<Value>>,
+    types: Vec<TypeInfo>,
+}
+
+/// What a session knows of programs.
+#[derive(Default)]
+pub struct Programs {
+    idle: RefCell<FxHashMap<UnitKey, Vec<Unit>>>,
+    /// The definitions of those that run, the innermost last.
+    stack: RefCell<Vec<Arc<Definition>>>,
+    /// The tables of the statements that run them.
+    in_use: RefCell<Vec<Vec<Arc<Table>>>>,
+    collected: RefCell<Option<Collected>>,
+    /// What the handlers that run have to handle, the innermost last.
+    handled: RefCell<Vec<Vec<Condition>>>,
+    /// Where the stack stood when the first one began.
+    base: Cell<usize>,
+    /// The rights of definers, as of a version of the accounts.
+    rights: RefCell<Vec<(Key, u64, Arc<Rights>)>>,
+    /// A program has used prepared statements of the session.
+    prepares: Cell<bool>,
+    /// The user variables that are the `?` of the CALL that EXECUTE runs.
+    pub executed_with: RefCell<Option<Vec<String>>>,
+    /// OUT parameters of the CALL that runs go to the client.
+    pub sends_out_parameters: Cell<bool>,
+}
+
+/// About where the stack of the thread stands.
+#[inline(never)]
+fn stack_place() -> usize {
+    let marker = 0u8;
+    std::ptr::from_ref(&marker).addr()
+}
+
+/// Whether the types of a program's variables, and the columns of NEW and OLD, are such that there are.
+pub(super) fn check_types(program: &Program, table: Option<&Table>, database: CollationId) -> Result<()> {
+    let locals = unit::locals(program, table, database)?;
+    let Some(table) = table else { return Ok(()) };
+    let assigned = program.assigned.iter().filter_map(|at| locals[*at].field);
+    for (_, column) in assigned {
+        let described = &table.columns[column];
+        if described.generated.is_some() {
+            return Err(Error::generated_value(&described.name, &table.name));
+        }
+    }
+    Ok(())
+}
+
+impl Programs {
+    /// A statement of the client begins.
+    pub fn begin(&self) {
+        self.sends_out_parameters.set(false);
+    }
+
+    pub fn is_running(&self) -> bool {
+        !self.stack.borrow().is_empty()
+    }
+
+    pub fn note_prepared(&self) {
+        self.prepares.set(true);
+    }
+
+    pub fn collect(&self, rows: Vec<Vec<Value>>, types: Vec<TypeInfo>) {
+        self.collected.replace(Some(Collected { rows, types }));
+    }
+
+    fn take_collected(&self) -> Option<Collected> {
+        self.collected.borrow_mut().take()
+    }
+
+    /// Runs a statement in which programs run: they must not change its tables.
+    pub fn using<T>(&self, tables: &[(Arc<Table>, TableUse)], run: impl FnOnce() -> T) -> T {
+        self.in_use.borrow_mut().push(tables.iter().map(|(table, _)| table.clone()).collect());
+        let result = run();
+        self.in_use.borrow_mut().pop();
+        result
+    }
+
+    fn is_used(&self, table: &Arc<Table>) -> bool {
+        self.in_use.borrow().iter().flatten().any(|used| used.id == table.id)
+    }
+
+    /// How often a program runs already.
+    fn running(&self, definition: &Definition) -> usize {
+        self.stack.borrow().iter().filter(|running| running.full_name() == definition.full_name()).count()
+    }
+
+    /// A program begins.
+    fn enter(&self, definition: &Arc<Definition>) -> Result<()> {
+        let here = stack_place();
+        let mut stack = self.stack.borrow_mut();
+        if stack.is_empty() {
+            self.base.set(here);
+        }
+        if self.base.get().abs_diff(here) > STACK_BYTES_MAX {
+            return Err(Error::programs_nested_too_deep());
+        }
+        stack.push(definition.clone());
+        Ok(())
+    }
+
+    fn leave(&self) {
+        self.stack.borrow_mut().pop();
+    }
+}
+
+impl Session {
+    /// CALL by the client; `parameters` are the values of its `?`.
+    pub(super) fn call(
+        &mut self,
+        call: &Call,
+        parameters: &[Value],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        let types = self.types_of(parameters);
+        let sends_out = self.programs.sends_out_parameters.replace(false);
+        let named = self.programs.executed_with.take();
+        let mut out = Vec::new();
+        let called = self.limited_in_time(false, |session| {
+            let mut run = Run::of_client(Host::Session { session, sink }, parameters.to_vec(), types);
+            let called = run.call(call);
+            if called.is_ok() && (sends_out || named.is_some()) {
+                out = run.out_parameters(call);
+            }
+            called
+        });
+        called?;
+        match named {
+            Some(names) => {
+                for (at, value, ty) in out {
+                    let Some(name) = names.get(at) else { continue };
+                    self.view().set_user_variable(name, value, ty);
+                }
+            }
+            None if !out.is_empty() => self.send_out_parameters(&out, sink),
+            None => {}
+        }
+        let done = super::Done { affected_rows: self.state.row_count.get().max(0) as u64, ..super::Done::default() };
+        self.finish(&done, more, sink);
+        Ok(())
+    }
+
+    pub(super) fn signal(&mut self, signal: &Signal) -> Result<()> {
+        let mut nobody = sink::Nobody;
+        Run::of_client(Host::Session { session: self, sink: &mut nobody }, Vec::new(), Vec::new()).signal(signal)
+    }
+
+    pub(super) fn get_diagnostics(&mut self, get: &GetDiagnostics) -> Result<()> {
+        let mut nobody = sink::Nobody;
+        Run::of_client(Host::Session { session: self, sink: &mut nobody }, Vec::new(), Vec::new()).get_diagnostics(get)
+    }
+}
