@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::explain::{TableFacts, facts};
-use super::{Access, Expr, LimitPlan, PartRange, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
+use super::{Access, Expr, Filter, LimitPlan, PartRange, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
+use crate::expression::Node;
 use crate::expression::aggregate::AggregateCall;
 use crate::expression::display::{self, Names};
-use crate::parser::ast::SetOperator;
+use crate::parser::ast::{BinaryOp, SetOperator};
 
 /// One line, and what stands below it.
 #[derive(Default)]
@@ -264,7 +265,13 @@ impl Tree {
                             };
                             let keys: Vec<String> = step.hash.iter().map(key).collect();
                             let line = format!("Inner hash join {}", keys.join(", "));
-                            Operator::new(line, vec![outer, inner.over("Hash")])
+                            let joined = Operator::new(line, vec![outer, inner.over("Hash")]);
+                            let rest = step.filters.iter().filter(|filter| !filter.is_local).map(|filter| &filter.expr);
+                            let rest = rest.filter(|expr| !keys.iter().any(|key| is_key(expr, key, &names)));
+                            match all_of(rest, &names) {
+                                Some(condition) => joined.over(format!("Filter: {condition}")),
+                                None => joined,
+                            }
                         }
                     }
                 }
@@ -298,12 +305,20 @@ impl Tree {
             let word = if source.lateral.is_empty() { "Materialize" } else { "Materialize (invalidate on row)" };
             operator.below.push(self.query(&derived.plan).over(word));
         }
-        let unanswered = step.filters.iter().filter(|filter| !filter.answered).map(|filter| &filter.expr);
+        let is_here = |filter: &&Filter| !filter.answered && (step.hash.is_empty() || filter.is_local);
+        let unanswered = step.filters.iter().filter(is_here).map(|filter| &filter.expr);
         match all_of(unanswered, &names) {
             Some(condition) => operator.over(format!("Filter: {condition}")),
             None => operator,
         }
     }
+}
+
+/// Whether a condition is the equality of a hash join's key, written either way.
+fn is_key(expr: &Expr, key: &str, names: &dyn Names) -> bool {
+    let Node::Compare { op: BinaryOp::Equal, left, right, .. } = &expr.node else { return false };
+    let (left, right) = (display::text(left, names), display::text(right, names));
+    key == format!("({left} = {right})") || key == format!("({right} = {left})")
 }
 
 /// How the rows of a table are found.
