@@ -11,7 +11,7 @@ use storage::{Row, Table};
 use super::memory::row_bytes;
 use super::output::compare_keys;
 use super::query::{limits, scan};
-use super::row::decode;
+use super::row::TableRow;
 use super::row_rules::RowTarget;
 use super::sorter::sort_by;
 use super::stored::Stored;
@@ -174,22 +174,6 @@ pub fn change_error<'v>(
             Error::foreign_duplicate(&table.name, &row, &child, &index)
         }
         other => storage_error(other),
-    }
-}
-
-/// A stored row of one table as fields: slots are columns.
-pub struct TableRow<'r> {
-    pub table: &'r Table,
-    pub row: &'r Row,
-    pub zone: Zone,
-}
-
-impl Fields for TableRow<'_> {
-    fn field(&self, slot: usize) -> Datum<'_> {
-        match self.row.get(slot) {
-            Some(stored) => decode(&self.table.columns[slot].ty, stored, self.zone),
-            None => Datum::Null,
-        }
     }
 }
 

@@ -12,10 +12,9 @@ use format::value::{ColumnType, Value};
 use storage::config::AutoIncrementMode;
 use storage::{ColumnSet, ReadMode, Row};
 
-use super::change::{
-    Changes, Destination, TableRow, Updater, assign_mode, auto_value, change_error, push_default, target,
-};
+use super::change::{Changes, Destination, Updater, assign_mode, auto_value, change_error, push_default, target};
 use super::insert_fields::{ConflictRow, GivenRow, NewRow};
+use super::row::TableRow;
 use super::row_rules::RowTarget;
 use super::stored::Stored;
 use super::triggers::Firing;

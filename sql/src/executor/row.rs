@@ -8,13 +8,29 @@ use std::borrow::Cow;
 
 use format::collation::without_spaces;
 use format::value::{ColumnType, DateTime, Json, Value, Zone};
-use storage::Row;
+use storage::{Row, Table};
 
 use super::rows::Rows;
 use crate::error::Result;
 use crate::expression::assign::Target;
 use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
 use crate::planner::{OutputColumn, SelectPlan, SourceColumn, SourceKind};
+
+/// A stored row of one table as fields: slots are columns.
+pub struct TableRow<'r> {
+    pub table: &'r Table,
+    pub row: &'r Row,
+    pub zone: Zone,
+}
+
+impl Fields for TableRow<'_> {
+    fn field(&self, slot: usize) -> Datum<'_> {
+        match self.row.get(slot) {
+            Some(stored) => decode(&self.table.columns[slot].ty, stored, self.zone),
+            None => Datum::Null,
+        }
+    }
+}
 
 /// One joined row.
 pub struct JoinRow<'p> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use storage::{Definition, Row, Table};
 
-use super::change::TableRow;
+use super::row::TableRow;
 use super::row_rules::{RowFields, StoredValues};
 use super::stored::Stored;
 use crate::error::{Error, Result};

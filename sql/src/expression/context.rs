@@ -7,19 +7,44 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use format::binlog::GtidSet;
 use format::collation::{Charset, CollationId};
 use format::value::{Value, Zone};
+use storage::{Definition, Table};
 
 use super::lists::{List, Lists};
-use super::{Comparison, Datum, Memory, Programs};
+use super::stored_function::StoredFunction;
+use super::{Comparison, Datum, Memory};
 use crate::error::{Error, Level, Result, Warning};
 use crate::parser::ast::{ConditionItem, VariableScope};
 use crate::processlist::Process;
 use crate::types::{SqlMode, Switches, TypeInfo};
 use crate::user_locks::UserLocks;
+
+/// The rows of a trigger, with a table's columns as slots.
+#[derive(Clone, Copy)]
+pub struct TriggerRows<'a> {
+    pub table: &'a Arc<Table>,
+    pub old: Option<&'a dyn Fields>,
+    pub new: Option<&'a dyn Fields>,
+    /// Rows count from 1, for messages.
+    pub number: u64,
+}
+
+/// The stored values of columns that a trigger has assigned.
+pub type Assigned = Vec<(usize, Option<Box<[u8]>>)>;
+
+/// Runs programs inside of a statement.
+pub trait Programs {
+    fn call(&self, function: &StoredFunction, args: Vec<(Value, TypeInfo)>, context: &EvalContext<'_>)
+    -> Result<Value>;
+
+    /// Fires a trigger.
+    fn fire(&self, trigger: &Arc<Definition>, rows: TriggerRows<'_>, context: &EvalContext<'_>) -> Result<Assigned>;
+}
 
 /// The values that an expression's columns refer to.
 ///

@@ -85,14 +85,17 @@ use crate::types::{Kind, TypeInfo};
 pub use aggregate::{Accumulator, AggregateCall};
 pub use assign::{AssignMode, assign};
 pub use bind::{Binder, NoScope, Scope, Subquery};
-pub use context::{Condition, Details, EvalContext, Fields, NoFields, SessionState, Subqueries, Warnings};
+pub use context::{
+    Assigned, Condition, Details, EvalContext, Fields, NoFields, Programs, SessionState, Subqueries, TriggerRows,
+    Warnings,
+};
 pub use datum::Datum;
 pub use functions::Function;
 pub use memory::Memory;
 pub use order::{group_key, order};
 pub use pattern::Regex;
 pub use rule::{Comparison, comparison_of};
-pub use stored_function::{Assigned, Programs, StoredFunction, StoredFunctions, TriggerRows};
+pub use stored_function::{StoredFunction, StoredFunctions};
 pub use typing::{common_type, parameter_type};
 
 /// A bound expression: what to compute, and the type of the result. Two are equal if they are built alike, which is more

@@ -72,6 +72,8 @@ pub struct Lexer<'a> {
     behind_name: bool,
     /// Some version comment was met, executed or not.
     pub saw_version_comment: bool,
+    /// Where the last `/*!` whose contents are read begins.
+    version_comment_at: usize,
 }
 
 #[inline]
@@ -95,6 +97,7 @@ impl<'a> Lexer<'a> {
             behind_dot: false,
             behind_name: false,
             saw_version_comment: false,
+            version_comment_at: 0,
         }
     }
 
@@ -129,6 +132,11 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Where the comment begins whose contents the last token is.
+    pub fn open_version_comment(&self) -> Option<usize> {
+        self.in_version_comment.then_some(self.version_comment_at)
+    }
+
     fn skip_line(&mut self) {
         while self.at < self.sql.len() && self.sql[self.at] != b'\n' {
             self.at += 1;
@@ -147,6 +155,7 @@ impl<'a> Lexer<'a> {
             };
             if version <= VERSION && !self.in_version_comment {
                 self.in_version_comment = true;
+                self.version_comment_at = self.at;
                 self.at += 3 + digits;
                 return true;
             }

@@ -118,7 +118,7 @@ fn parse_at(sql: &[u8], offset: usize, mode: SqlMode) -> Result<(Option<Parsed>,
     if parser.is_at_end() {
         return Ok((None, next(&parser)));
     }
-    let start = parser.peek().start as usize;
+    let start = parser.begin;
     let statement = parser.statement()?;
     if !parser.is_at_end() {
         return Err(parser.unexpected());
@@ -170,6 +170,8 @@ struct Parser<'a> {
     lexer: Lexer<'a>,
     /// Up to the semicolon or the end, which is the last; of a program, up to its end.
     tokens: Vec<Token>,
+    /// Where the statement begins: at its first token, or at the comment around that.
+    begin: usize,
     /// The last token that is seen.
     last: usize,
     at: usize,
@@ -185,16 +187,32 @@ impl<'a> Parser<'a> {
     fn new(sql: &'a [u8], offset: usize, mode: SqlMode) -> Parser<'a> {
         let mut lexer = Lexer::new(sql, offset, mode);
         let mut tokens = Vec::with_capacity(((sql.len() - offset) / 4).clamp(8, 1 << 16));
+        let mut begin = None;
         loop {
             let token = lexer.next_token();
             tokens.push(token);
+            // `/*!40000 ALTER TABLE t DISABLE KEYS */` ends with its comment, and so begins with it.
+            begin = begin.or_else(|| Some(lexer.open_version_comment().unwrap_or(token.start as usize)));
             let is_semicolon = token.kind == Kind::Symbol && sql[token.start as usize] == b';';
             if matches!(token.kind, Kind::End | Kind::Bad) || is_semicolon {
                 break;
             }
         }
         let last = tokens.len() - 1;
-        Parser { sql, mode, lexer, tokens, last, at: 0, parameters: 0, depth: 0, into_found: None, program: None }
+        let begin = begin.unwrap_or(offset);
+        Parser {
+            sql,
+            mode,
+            lexer,
+            tokens,
+            begin,
+            last,
+            at: 0,
+            parameters: 0,
+            depth: 0,
+            into_found: None,
+            program: None,
+        }
     }
 
     // ------------------------------------------------------------ tokens

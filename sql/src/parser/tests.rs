@@ -58,6 +58,14 @@ fn statements_of_one_text_come_apart() {
     assert_eq!(parsed[1].parameters, 1);
     assert_eq!(result.unwrap_err().code, 1064);
     assert_eq!(parse(b" /* nothing */ ; ", SqlMode::DEFAULT), (vec![], Ok(())));
+    // What is logged can be read again: a version comment is all of the statement, or none.
+    let dumped = b"/* x */ /*!40000 DO 1 */; /*!50003 DO*/ /*!50017 2*/ -- y\n; DO /*!40000 3 */";
+    let (parsed, _) = parse(dumped, SqlMode::DEFAULT);
+    let texts: Vec<&[u8]> = parsed.iter().map(|parsed| &dumped[parsed.source.clone()]).collect();
+    assert_eq!(texts.len(), 3);
+    assert_eq!(texts[0], b"/*!40000 DO 1 */");
+    assert!(texts[1].starts_with(b"/*!50003 DO*/ /*!50017 2*/"));
+    assert_eq!(texts[2], b"DO /*!40000 3 */");
 }
 
 #[test]

@@ -22,7 +22,7 @@
 use storage::schema::same_name;
 use storage::{LockedTables, Relatives, Table, Trx, TrxOptions, UnfinishedTable};
 
-use super::{Done, Session, plan, set};
+use super::{Done, Session, cached, set};
 use crate::catalog::{OrSqlError, database_of, storage_error};
 use crate::ddl;
 use crate::describe;
@@ -280,7 +280,7 @@ impl Session {
         let home = self.instance.engine.database(database).ok_or_else(|| Error::unknown_database(database))?;
         let wanted = Statement::Query(Box::new(query.clone()));
         let Some(plan) = self.plan(&wanted, 0, &[])? else { return Err(Error::internal("no plan")) };
-        let plan::Plan::Query { plan, .. } = &plan.plan else { return Err(Error::internal("no query")) };
+        let cached::Plan::Query { plan, .. } = &plan.plan else { return Err(Error::internal("no query")) };
         let columns: Vec<String> = plan
             .columns()
             .iter()

@@ -5,7 +5,7 @@ use format::value::{ColumnType, LobSize, Value};
 
 use super::Session;
 use super::admin::{number_type, text_type};
-use super::plan::Plan;
+use super::cached::Plan;
 use crate::error::{Error, Result};
 use crate::parser::ast::Statement;
 use crate::planner::{explain, explain_json, explain_tree};

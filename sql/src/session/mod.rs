@@ -50,6 +50,7 @@ mod accounts;
 mod admin;
 mod apply;
 mod backup;
+mod cached;
 mod create;
 mod define;
 mod dispatch;
@@ -110,7 +111,7 @@ use crate::variables::{SessionVariables, TimeZone};
 
 pub use apply::{MARIADB_MODES, branch_statement};
 pub use backup::NAMED_FILES;
-use plan::{CachedPlan, PreparedStatement};
+use cached::{CachedPlan, PreparedStatement};
 use state::{State, View};
 pub use targets::{Targets, targets};
 
@@ -428,7 +429,7 @@ impl Session {
             self.status.add(Counter::PlanCacheHits, 1);
             self.follow_digest(&mut plan.digest, text);
             let outcome = self.run_plan(&mut plan, &normalized.literals, more, sink);
-            if outcome != plan::Outcome::Stale {
+            if outcome != cached::Outcome::Stale {
                 // A SET in a function may have emptied the cache meanwhile; then this plan is dropped, too.
                 if let Some(slot) = self.plans.get_mut(normalized.key()) {
                     *slot = Some(plan);

@@ -7,6 +7,7 @@ use format::packet::ColumnDefinition;
 use format::value::Value;
 use storage::{Definition, DefinitionKind, ReadMode, Table, TableUse};
 
+use super::cached::{CachedPlan, Outcome, Plan, PreparedStatement, STALE};
 use super::dispatch::changes_password;
 use super::program::Runner;
 use super::uses::{Uses, each_step, each_step_of};
@@ -21,90 +22,15 @@ use crate::expression::{EvalContext, Expr, Node, parameter_type};
 use crate::parser;
 use crate::parser::ast::{InsertSource, IntoTarget, PrepareSource, SelectInto, Statement};
 use crate::parser::normalize::parameter_kind;
-use crate::planner::change::{DeletePlan, InsertPlan, InsertRows, UpdatePlan, plan_insert};
-use crate::planner::joined_change::{JoinedDeletePlan, JoinedUpdatePlan, plan_joined_delete, plan_joined_update};
-use crate::planner::load::{LoadPlan, plan_load};
+use crate::planner::change::{InsertRows, plan_insert};
+use crate::planner::joined_change::{plan_joined_delete, plan_joined_update};
+use crate::planner::load::plan_load;
 use crate::planner::returning::Returning;
 use crate::planner::view_change::{plan_delete, plan_update};
 use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, TableStep, definition};
 use crate::result::ResultSink;
 use crate::status::Counter;
 use crate::types::TypeInfo;
-
-/// What to do.
-pub enum Plan {
-    Query { plan: QueryPlan, into: SelectInto },
-    Insert(InsertPlan),
-    Update(UpdatePlan),
-    Delete(DeletePlan),
-    JoinedUpdate(JoinedUpdatePlan),
-    JoinedDelete(JoinedDeletePlan),
-    Load(Box<LoadPlan>),
-}
-
-/// A plan with what is needed to run it again.
-pub struct CachedPlan {
-    pub plan: Plan,
-    /// The stored tables, and what is done with each.
-    pub tables: Vec<(Arc<Table>, TableUse)>,
-    /// The views and stored functions that are in it.
-    pub views: Vec<Arc<Definition>>,
-    /// The triggers of the tables that it changes.
-    triggers: Vec<Arc<Definition>>,
-    /// The version of the definitions for which they are known to be these.
-    definitions_version: Cell<u64>,
-    /// It calls stored functions, or fires triggers.
-    pub runs_programs: bool,
-    pub definitions: Arc<[ColumnDefinition]>,
-    pub parameter_count: usize,
-    /// Nothing in it depends on the current execution.
-    pub is_cacheable: bool,
-    /// The number of its text's digest, if digests are counted.
-    pub(super) digest: Option<u32>,
-    uses: Uses,
-    counter: Counter,
-}
-
-impl CachedPlan {
-    /// Whether it reads tables beside the one that it changes, or that one once more.
-    fn reads_rows(&self, writes: bool) -> bool {
-        let mut reads = self.tables.len() > usize::from(writes);
-        if let Plan::Insert(InsertPlan { source: InsertRows::Query(query), .. }) = &self.plan {
-            each_step(query, &mut |_, _| reads = true);
-        }
-        reads
-    }
-
-    /// Whether its rows go to the client.
-    pub(super) fn answers_rows(&self) -> bool {
-        matches!(&self.plan, Plan::Query { into, .. } if into.is_client())
-    }
-}
-
-/// A statement prepared by the client or by PREPARE.
-pub struct PreparedStatement {
-    pub statement: Statement,
-    pub parameters: usize,
-    plan: Option<Box<CachedPlan>>,
-    /// The kinds of the values that the plan was made for.
-    kinds: Vec<u8>,
-    generation: u64,
-    source: Vec<u8>,
-    /// The number of its digest, as of this generation.
-    digest: Option<(u64, u32)>,
-}
-
-/// How running a plan went.
-#[derive(Debug, PartialEq, Eq, Clone, Copy)]
-pub enum Outcome {
-    /// The client has its answer, good or bad.
-    Answered,
-    /// A table has changed since: nothing was done.
-    Stale,
-}
-
-/// A statement that found a table changed: never shown to a client.
-pub(super) const STALE: u16 = u16::MAX;
 
 impl Session {
     /// Plans a query or a change; None for other statements.

@@ -80,7 +80,7 @@ impl Session {
         }
         let value = kept.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null);
         let ty = match &plan.plan {
-            super::plan::Plan::Query { plan, .. } => plan.columns()[0].ty,
+            super::cached::Plan::Query { plan, .. } => plan.columns()[0].ty,
             _ => TypeInfo::NULL,
         };
         Ok((value, ty))

@@ -2,7 +2,7 @@
 
 use format::value::Value;
 
-use super::run::Run;
+use super::run::{Run, state_of};
 use crate::error::{Error, Level, Result, Warning};
 use crate::expression::{Condition, Datum, Details};
 use crate::parser::ast::{Computed, ConditionItem, Diagnosed, GetDiagnostics, Signal};
@@ -11,24 +11,6 @@ use crate::types::{Coercibility, TypeInfo};
 /// Items that have a condition's own place and not one in the list of what was said.
 fn is_own(item: ConditionItem) -> bool {
     matches!(item, ConditionItem::MessageText | ConditionItem::MysqlErrno)
-}
-
-/// The SQLSTATE of a condition.
-pub fn state_of((warning, details): &Condition) -> [u8; 5] {
-    match details {
-        Some(details) => details.sqlstate,
-        None => match warning.code {
-            1329 => *b"02000",
-            1264 | 1690 => *b"22003",
-            1292 => *b"22007",
-            1365 => *b"22012",
-            1406 => *b"22001",
-            1062 | 1048 | 1451 | 1452 => *b"23000",
-            1051 => *b"42S02",
-            1265 | 1261 | 1262 | 1263 => *b"01000",
-            _ => *b"HY000",
-        },
-    }
 }
 
 /// Whether the standard defines a class, or a subclass, that begins like this.

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use format::value::Value;
 use storage::Trx;
 
-use super::diagnostics::state_of;
 use super::unit::{Compiled, Unit};
 use crate::accounts::Rights;
 use crate::error::{Error, Level, Result};
@@ -380,5 +379,23 @@ impl<'h, 'p> Run<'h, 'p> {
             (Flow::Next, Some(value)) => ((value == 1) == ends).then_some(Flow::Next),
             (flow, _) => Some(flow),
         })
+    }
+}
+
+/// The SQLSTATE of a condition.
+pub fn state_of((warning, details): &Condition) -> [u8; 5] {
+    match details {
+        Some(details) => details.sqlstate,
+        None => match warning.code {
+            1329 => *b"02000",
+            1264 | 1690 => *b"22003",
+            1292 => *b"22007",
+            1365 => *b"22012",
+            1406 => *b"22001",
+            1062 | 1048 | 1451 | 1452 => *b"23000",
+            1051 => *b"42S02",
+            1265 | 1261 | 1262 | 1263 => *b"01000",
+            _ => *b"HY000",
+        },
     }
 }

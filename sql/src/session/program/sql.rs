@@ -11,7 +11,7 @@ use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
 use crate::parser::ast::{IntoTarget, SelectInto, SqlStep, Statement};
 use crate::result::{OkSummary, ResultSink};
-use crate::session::plan::{CachedPlan, Outcome, STALE};
+use crate::session::cached::{CachedPlan, Outcome, STALE};
 use crate::session::{Session, Surroundings};
 use crate::types::TypeInfo;
 

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::expression::Expr;
 use crate::parser::ast::{ParameterMode, Program, ProgramKind, Variable};
 use crate::programs::{Routine, Trigger};
-use crate::session::plan::CachedPlan;
+use crate::session::cached::CachedPlan;
 use crate::types::{SqlMode, TypeInfo};
 
 /// Which program: kind, database, name.

@@ -85,7 +85,7 @@ impl<'p> Run<'_, 'p> {
     fn compute_by_query(
         &mut self,
         computed: &Computed,
-        mut plan: Option<Box<crate::session::plan::CachedPlan>>,
+        mut plan: Option<Box<crate::session::cached::CachedPlan>>,
         values: Vec<Value>,
         types: Vec<TypeInfo>,
     ) -> Result<(Value, TypeInfo)> {

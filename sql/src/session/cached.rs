@@ -1,0 +1,90 @@
+//! Plans as sessions keep them, of statements that are run again.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use format::packet::ColumnDefinition;
+use storage::{Definition, Table, TableUse};
+
+use super::uses::{Uses, each_step};
+use crate::parser::ast::{SelectInto, Statement};
+use crate::planner::QueryPlan;
+use crate::planner::change::{DeletePlan, InsertPlan, InsertRows, UpdatePlan};
+use crate::planner::joined_change::{JoinedDeletePlan, JoinedUpdatePlan};
+use crate::planner::load::LoadPlan;
+use crate::status::Counter;
+
+/// What to do.
+pub enum Plan {
+    Query { plan: QueryPlan, into: SelectInto },
+    Insert(InsertPlan),
+    Update(UpdatePlan),
+    Delete(DeletePlan),
+    JoinedUpdate(JoinedUpdatePlan),
+    JoinedDelete(JoinedDeletePlan),
+    Load(Box<LoadPlan>),
+}
+
+/// A plan with what is needed to run it again.
+pub struct CachedPlan {
+    pub plan: Plan,
+    /// The stored tables, and what is done with each.
+    pub tables: Vec<(Arc<Table>, TableUse)>,
+    /// The views and stored functions that are in it.
+    pub views: Vec<Arc<Definition>>,
+    /// The triggers of the tables that it changes.
+    pub(super) triggers: Vec<Arc<Definition>>,
+    /// The version of the definitions for which they are known to be these.
+    pub(super) definitions_version: Cell<u64>,
+    /// It calls stored functions, or fires triggers.
+    pub runs_programs: bool,
+    pub definitions: Arc<[ColumnDefinition]>,
+    pub parameter_count: usize,
+    /// Nothing in it depends on the current execution.
+    pub is_cacheable: bool,
+    /// The number of its text's digest, if digests are counted.
+    pub(super) digest: Option<u32>,
+    pub(super) uses: Uses,
+    pub(super) counter: Counter,
+}
+
+impl CachedPlan {
+    /// Whether it reads tables beside the one that it changes, or that one once more.
+    pub(super) fn reads_rows(&self, writes: bool) -> bool {
+        let mut reads = self.tables.len() > usize::from(writes);
+        if let Plan::Insert(InsertPlan { source: InsertRows::Query(query), .. }) = &self.plan {
+            each_step(query, &mut |_, _| reads = true);
+        }
+        reads
+    }
+
+    /// Whether its rows go to the client.
+    pub(super) fn answers_rows(&self) -> bool {
+        matches!(&self.plan, Plan::Query { into, .. } if into.is_client())
+    }
+}
+
+/// A statement prepared by the client or by PREPARE.
+pub struct PreparedStatement {
+    pub statement: Statement,
+    pub parameters: usize,
+    pub(super) plan: Option<Box<CachedPlan>>,
+    /// The kinds of the values that the plan was made for.
+    pub(super) kinds: Vec<u8>,
+    pub(super) generation: u64,
+    pub(super) source: Vec<u8>,
+    /// The number of its digest, as of this generation.
+    pub(super) digest: Option<(u64, u32)>,
+}
+
+/// How running a plan went.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub enum Outcome {
+    /// The client has its answer, good or bad.
+    Answered,
+    /// A table has changed since: nothing was done.
+    Stale,
+}
+
+/// A statement that found a table changed: never shown to a client.
+pub(super) const STALE: u16 = u16::MAX;
