@@ -2,16 +2,28 @@
 //! panics.
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
 use crate::process::{Kind, Options, Scratch, Server};
 
-/// A port that nobody listens on.
+/// A port that nobody listens on, and that stays free while a server starts again: the system gives no connection a
+/// number below 32,768, and two callers do not get the same one.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    (0..PORTS)
+        .map(|_| {
+            // Test binaries may run beside each other: each begins elsewhere.
+            let step = NEXT.fetch_add(1, Ordering::Relaxed);
+            PORT_MIN + ((std::process::id().wrapping_mul(97).wrapping_add(step)) % PORTS) as u16
+        })
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .expect("a free port")
 }
+
+const PORT_MIN: u16 = 10_000;
+const PORTS: u32 = 22_000;
 
 pub fn options(port: u16, id: u32, more: &[&str]) -> Options {
     let mut all = vec![

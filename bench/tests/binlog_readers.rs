@@ -1,12 +1,12 @@
 //! Readers of logs from their registries: python-mysql-replication, and go-mysql, which reads files too. The rows that
 //! result from what they read are compared with the table.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use bench::client::Client;
 use bench::process::{Kind, Options, Scratch, Server};
+use bench::replicas::free_port;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -89,7 +89,7 @@ fn live(client: &mut Client) {
 
 fn log(name: &str) -> Log {
     let scratch = Scratch::new(name).expect("a directory");
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port().to_string();
+    let port = free_port().to_string();
     let more = [
         "--log-bin",
         "--gtid-mode=ON",

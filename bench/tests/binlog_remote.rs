@@ -3,13 +3,13 @@
 
 mod logged;
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bench::changes::Changes;
 use bench::process::{Kind, Options, Scratch, Server, glassine_binary, mariadb_is_installed};
+use bench::replicas::free_port;
 use logged::printed;
 
 /// Where the flags of a file's description are: the server clears "in use" in what it sends, and in files that it closes.
@@ -119,7 +119,7 @@ fn a_server_sends_the_text_and_the_bytes_of_its_files() {
             continue;
         }
         let scratch = Scratch::new("binlog_remote").expect("a directory");
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let port = free_port();
         let port = port.to_string();
         let tcp = format!("--port={port}");
         let more: &[&str] = match kind {

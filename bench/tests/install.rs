@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bench::process::{Kind, Options, Scratch, Server, glassine_binary};
+use bench::replicas::free_port;
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
@@ -189,7 +190,7 @@ fn a_new_server_lets_the_system_s_root_in_and_the_temporary_password_over_tcp() 
     let _ = fs::remove_dir_all(&scratch);
     fs::create_dir(&scratch).expect("a directory");
     fs::set_permissions(&scratch, fs::Permissions::from_mode(0o755)).expect("open to all");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
+    let port = free_port();
     for (option, insider, outsider) in
         [(None, None, Some("nobody")), (Some("--root-socket-user=nobody"), Some("nobody"), None)]
     {

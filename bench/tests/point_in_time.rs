@@ -13,6 +13,7 @@ use std::time::Duration;
 use bench::changes::{Changes, DATABASE};
 use bench::client::Client;
 use bench::process::{Kind, Options, Scratch, Server, glassine_binary};
+use bench::replicas::free_port;
 use logged::{all_rows, assert_same_rows};
 
 const BANK: &str = "bank";
@@ -357,7 +358,7 @@ fn a_backup_of_a_stopped_server_says_where_it_stands() {
 #[test]
 fn a_restored_server_has_the_names_of_its_transactions_and_follows_by_them() {
     let scratch = Scratch::new("point_follows").expect("a directory");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let port = free_port();
     let more = ["--log-bin", "--gtid-mode=ON", "--binlog-transaction-compression=ON", "--max-binlog-size=100000"];
     let tcp = ["--skip-networking=0", "--bind-address=127.0.0.1", "--server-id=7", &format!("--port={port}")];
     let own = options(&[&more[..], &tcp[..]].concat());
