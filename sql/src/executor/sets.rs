@@ -1,8 +1,9 @@
-//! EXCEPT and INTERSECT: what is left of the rows so far, once the rows of the next query are known.
+//! EXCEPT and INTERSECT, and UNION beside them: what is left of the rows so far, once the rows of the next query are known.
 //!
 //! ```text
 //! A EXCEPT B          rows of A that B has not, each once      ALL: each of B's takes one of A's away
 //! A INTERSECT B       rows of A that B has, too, each once     ALL: as often as the one that has it less often
+//! A UNION B           the rows of both, each once              ALL: all rows of both
 //! ```
 //!
 //! Rows are equal as DISTINCT finds them equal; of equal rows the first is kept. What becomes of a row depends on equal
@@ -163,7 +164,9 @@ impl<'a> RowSet<'a> {
 
     /// Keeps what the link before the query keeps, now that all its rows are known.
     fn end_part(&mut self) -> Result<()> {
-        let Some(link) = self.link().filter(|link| link.operator != SetOperator::Union) else { return Ok(()) };
+        let Some(link) = self.link().filter(|link| (link.operator, link.all) != (SetOperator::Union, true)) else {
+            return Ok(());
+        };
         let mut counts = std::mem::take(&mut self.counts);
         let counted: u64 = counts.keys().map(|key| key.len() as u64 + ENTRY_BYTES).sum();
         let session = self.session;
@@ -179,7 +182,9 @@ impl<'a> RowSet<'a> {
                 _ => false,
             };
             let is_kept = match (link.operator, link.all) {
-                (SetOperator::Union, _) => true,
+                (SetOperator::Union, true) => true,
+                // Of all rows so far, of whichever query, each is kept once.
+                (SetOperator::Union, false) => counts.insert(key.clone(), 1).is_none(),
                 (SetOperator::Except, true) => !is_there,
                 (SetOperator::Intersect, true) => is_there,
                 // The first of equal rows is kept: the others find that it was there.
