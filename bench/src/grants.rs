@@ -85,6 +85,9 @@ impl Difference {
             // Both refuse: whoever may read the database is told which table is missing.
             [Some(1146), Some(_)] | [Some(_), Some(1146)] => Some("a table that is missing"),
             [_, Some(1143)] if has("ON DUPLICATE KEY UPDATE") => Some("MariaDB asks for SELECT on what is assigned"),
+            [Some(1143), None] if has("ON DUPLICATE KEY UPDATE") => {
+                Some("MariaDB lets a column be assigned where UPDATE is granted on another one")
+            }
             [Some(1143), Some(1364)] => Some("both refuse: MariaDB misses the value before it looks at columns"),
             [Some(1142 | 1143), None] if has("FOREIGN KEY") => Some("MySQL asks for REFERENCES on the parent"),
             // The same statement is allowed when the connection runs it a second time.
