@@ -5,6 +5,9 @@ use super::ast::*;
 use super::lexer::{Kind, Token};
 use crate::error::{Error, Result};
 
+/// The longest name of an output column without an alias.
+const NAME_BYTES_MAX: usize = 255;
+
 impl Parser<'_> {
     /// A query with all that may follow it: ORDER BY, LIMIT, INTO, locks.
     pub(super) fn query(&mut self) -> Result<Query> {
@@ -200,14 +203,17 @@ impl Parser<'_> {
         Ok(Body::Values { rows, names })
     }
 
-    /// What an item without an alias is called: as it was written, but a string by its value, without the quotes.
+    /// What an item without an alias is called: as it was written, but a string by its value, without the quotes; and no
+    /// more of either than an alias may have.
     fn item_name(&self, expr: &Expr, start: Token) -> String {
-        match expr {
+        let mut name = match expr {
             Expr::Literal(Literal::String { bytes, .. }) if start.kind == Kind::Text => {
                 String::from_utf8_lossy(bytes).trim_start().to_string()
             }
             _ => self.text_since(start.start),
-        }
+        };
+        name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
+        name
     }
 
     /// Behind SELECT.

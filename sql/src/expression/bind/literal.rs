@@ -151,10 +151,11 @@ fn check_introduced(charset: Charset, bytes: &[u8]) -> Result<()> {
 }
 
 fn integer(value: u64) -> Expr {
-    let length = value.checked_ilog10().unwrap_or(0) + 1;
+    let digits = value.checked_ilog10().unwrap_or(0) + 1;
     match i64::try_from(value) {
-        Ok(value) => Expr::constant(Value::Int(value), TypeInfo::bigint(length).not_null()),
-        Err(_) => Expr::constant(Value::UInt(value), TypeInfo::bigint_unsigned(length).not_null()),
+        // A signed type has a place for the sign, also of a value that needs none.
+        Ok(value) => Expr::constant(Value::Int(value), TypeInfo::bigint(digits + 1).not_null()),
+        Err(_) => Expr::constant(Value::UInt(value), TypeInfo::bigint_unsigned(digits).not_null()),
     }
 }
 
