@@ -51,7 +51,8 @@ fn pair(name: &str) -> Option<Pair> {
         _servers: (ours, oracle),
         _scratch: scratch,
     };
-    for statement in ["SET NAMES utf8mb4", SQL_MODE, "CREATE DATABASE t", "USE t"] {
+    // A random query may take one of the two servers hours, and its temporary tables the whole disk.
+    for statement in ["SET NAMES utf8mb4", SQL_MODE, "SET max_statement_time = 5", "CREATE DATABASE t", "USE t"] {
         pair.ours.query(statement).expect("set-up on our server");
         pair.oracle.query(statement).expect("set-up on the oracle");
     }
@@ -139,6 +140,11 @@ impl Pair {
         self.oracle.query("SET optimizer_switch = DEFAULT").expect("a setting of the oracle");
         agrees
     }
+}
+
+/// Whether MariaDB ended the statement at its limit of time.
+fn took_too_long(how: &str) -> bool {
+    how.contains("oracle: ERROR 1969")
 }
 
 fn show(result: Result<Answer, Error>) -> String {
@@ -446,9 +452,12 @@ fn random_queries_are_answered_as_by_mariadb() {
     let mut author = queries::Author::new(seed);
     let mut different = Vec::new();
     let (mut same, mut unsupported) = (0, Vec::new());
+    // A change that only one server made: what the tables answer until they are new says nothing.
+    let mut apart = false;
     for number in 0..count {
         let mut statements = Vec::new();
         if number % 100 == 0 {
+            apart = false;
             statements.push("DROP TABLE IF EXISTS p, q".to_owned());
             statements.extend(queries::TABLES.map(str::to_owned));
             statements.extend(["p", "q"].map(|table| author.rows(table)));
@@ -462,6 +471,8 @@ fn random_queries_are_answered_as_by_mariadb() {
             match pair.compare(&statement) {
                 Verdict::Same => same += 1,
                 Verdict::Unsupported => unsupported.push(statement),
+                Verdict::Different(how) if took_too_long(&how) => apart |= changes,
+                Verdict::Different(_) if apart => {}
                 Verdict::Different(how) => different.push(format!("{statement}\n{how}")),
             }
         }
@@ -489,6 +500,7 @@ fn random_statements_are_answered_as_by_mariadb() {
         match pair.compare(&statement) {
             Verdict::Same => same += 1,
             Verdict::Unsupported => unsupported += 1,
+            Verdict::Different(how) if took_too_long(&how) => {}
             Verdict::Different(how) => different.push(format!("{statement}\n{how}")),
         }
         if different.len() >= 40 {
@@ -512,7 +524,7 @@ fn statements_over_random_schemas_are_answered_as_by_mariadb() {
     let count = count / 2;
     let (mut same, mut different, mut known) = (0, Vec::new(), 0);
     let (mut author, mut schema) = (statements::Author::new(seed), seed);
-    let (mut crashes, mut contradictions) = (0, 0);
+    let (mut crashes, mut contradictions, mut slow) = (0, 0, 0);
     let (mut left, mut history) = (0, Vec::new());
     for number in 0..count {
         if left == 0 {
@@ -535,6 +547,12 @@ fn statements_over_random_schemas_are_answered_as_by_mariadb() {
             (author.query(), String::new())
         };
         let mut verdict = pair.compare(&statement);
+        if matches!(&verdict, Verdict::Different(how) if took_too_long(how)) {
+            // A join of everything with everything takes MariaDB minutes. A change that it did not make is on our side only.
+            slow += 1;
+            left = if changes { 0 } else { left };
+            continue;
+        }
         if changes {
             history.push(statement.clone());
         }
@@ -570,7 +588,7 @@ fn statements_over_random_schemas_are_answered_as_by_mariadb() {
     }
     println!(
         "{same} statements agree, {known} differ as is known, {contradictions} where MariaDB contradicts itself, {crashes} \
-         ended it"
+         ended it, {slow} took it too long"
     );
     assert!(different.is_empty(), "seed {seed}: {} statements differ:\n\n{}", different.len(), different.join("\n\n"));
 }
