@@ -27,6 +27,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sql::Instance;
 use sql::accounts::Accounts;
+use sql::scheduler::Scheduler;
 use sql::variables::persisted::{self, Persisted};
 use sql::variables::{GlobalVariables, engine_config, reconfigure};
 use storage::Engine;
@@ -72,6 +73,8 @@ pub struct Running {
     pub server: Server,
     metrics: Option<Metrics>,
     replica: Arc<Replica>,
+    /// None: `event_scheduler` is DISABLED.
+    events: Option<Scheduler>,
     pid_file: Option<PathBuf>,
 }
 
@@ -370,8 +373,14 @@ pub fn start(globals: GlobalVariables, options: &Options, filters: Filters) -> R
     if let Some(port) = server.port() {
         instance.variables.fill_in("port", Value::UInt(port as u64));
     }
+    let events = match instance.variables.text("event_scheduler") == "DISABLED" {
+        true => None,
+        false => {
+            Some(Scheduler::start(&instance).map_err(|cause| format!("cannot start the event scheduler: {cause}"))?)
+        }
+    };
     let pid_file = write_pid_file(&instance)?;
-    Ok(Running { instance, server, metrics, replica, pid_file })
+    Ok(Running { instance, server, metrics, replica, events, pid_file })
 }
 
 /// Listens where `metrics_address` says.
@@ -574,6 +583,9 @@ impl Running {
 
     /// Ends all connections and closes the data files.
     pub fn stop(self) -> Result<(), String> {
+        if let Some(events) = self.events {
+            events.stop();
+        }
         self.replica.close();
         drop(self.metrics);
         // Commits that wait for others would keep their connections.

@@ -15,6 +15,7 @@ use storage::{DeadlockReport, Engine};
 use crate::accounts::Accounts;
 use crate::accounts::admission::Usage;
 use crate::dumps::Dumps;
+use crate::event_alarm::EventAlarm;
 use crate::processlist::ProcessList;
 use crate::read_lock::ReadLock;
 use crate::replication::Replication;
@@ -45,6 +46,8 @@ pub struct Instance {
     pub processes: ProcessList,
     /// Replicas that are connected.
     pub dumps: Dumps,
+    /// Wakes what runs events.
+    pub events: EventAlarm,
     /// FLUSH TABLES WITH READ LOCK.
     pub read_lock: ReadLock,
     /// GET_LOCK().
@@ -100,6 +103,7 @@ impl Instance {
             general_log: LogFile::default(),
             processes: ProcessList::new(),
             dumps: Dumps::default(),
+            events: EventAlarm::default(),
             read_lock: ReadLock::default(),
             user_locks: UserLocks::default(),
             accounts,

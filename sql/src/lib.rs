@@ -28,6 +28,8 @@ pub mod processlist;
 
 pub mod dumps;
 
+pub mod event_alarm;
+
 pub mod read_lock;
 
 pub mod user_locks;
@@ -69,6 +71,8 @@ pub mod executor;
 pub mod ddl;
 
 pub mod session;
+
+pub mod scheduler;
 
 pub use error::Error;
 pub use instance::Instance;

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::information_schema::{self, Facts, Named, Wanted};
 use crate::monitor;
 use crate::parser::ast::{ProgramKind, Show, TableName, UserName, VariableScope};
-use crate::programs::{Origin, Routine};
+use crate::programs::{Event, Origin, Routine};
 use crate::variables::mode_text;
 use crate::views::View;
 
@@ -115,23 +115,7 @@ pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result
             ],
             |_| true,
         ),
-        Show::Events { .. } => empty(&[
-            "Db",
-            "Name",
-            "Definer",
-            "Time zone",
-            "Type",
-            "Execute at",
-            "Interval value",
-            "Interval field",
-            "Starts",
-            "Ends",
-            "Status",
-            "Originator",
-            "character_set_client",
-            "collation_connection",
-            "Database Collation",
-        ]),
+        Show::Events { database: of, .. } => events(facts, of.as_deref().or(database))?,
         Show::Triggers { database: of, .. } => triggers(facts, of.as_deref().or(database))?,
         Show::RoutineStatus { kind, .. } => routine_status(facts, kind),
         Show::CreateProgram { kind, name } => create_program(facts, database, *kind, name)?,
@@ -272,6 +256,31 @@ fn triggers(facts: &Facts<'_>, database: Option<&str>) -> Result<Listing, Error>
     Ok(pick(facts, "TRIGGERS", &columns, |row| text(&row[1]) == database.as_bytes()))
 }
 
+/// SHOW EVENTS.
+fn events(facts: &Facts<'_>, database: Option<&str>) -> Result<Listing, Error> {
+    let database = existing(facts, database)?;
+    let columns = [
+        ("Db", "EVENT_SCHEMA"),
+        ("Name", "EVENT_NAME"),
+        ("Definer", "DEFINER"),
+        ("Time zone", "TIME_ZONE"),
+        ("Type", "EVENT_TYPE"),
+        ("Execute at", "EXECUTE_AT"),
+        ("Interval value", "INTERVAL_VALUE"),
+        ("Interval field", "INTERVAL_FIELD"),
+        ("Starts", "STARTS"),
+        ("Ends", "ENDS"),
+        ("Status", "STATUS"),
+        ("Originator", "ORIGINATOR"),
+        ("character_set_client", "CHARACTER_SET_CLIENT"),
+        ("collation_connection", "COLLATION_CONNECTION"),
+        ("Database Collation", "DATABASE_COLLATION"),
+    ];
+    let mut listing = pick(facts, "EVENTS", &columns, |row| text(&row[1]) == database.as_bytes());
+    listing.rows.sort_by(|a, b| text(&a[1]).cmp(text(&b[1])));
+    Ok(listing)
+}
+
 /// SHOW PROCEDURE STATUS, SHOW FUNCTION STATUS.
 fn routine_status(facts: &Facts<'_>, kind: &str) -> Listing {
     let columns = [
@@ -290,7 +299,7 @@ fn routine_status(facts: &Facts<'_>, kind: &str) -> Listing {
     pick(facts, "ROUTINES", &columns, |row| text(&row[4]) == kind.as_bytes())
 }
 
-/// SHOW CREATE PROCEDURE, FUNCTION, TRIGGER.
+/// SHOW CREATE PROCEDURE, FUNCTION, TRIGGER, EVENT.
 fn create_program(
     facts: &Facts<'_>,
     current: Option<&str>,
@@ -317,6 +326,18 @@ fn create_program(
         listing.columns.push(("Created".to_owned(), ColumnType::DateTime { fsp: 2 }));
         let created = information_schema::moment(facts, trigger.origin.created_us);
         listing.rows[0].push(created);
+        return Ok(listing);
+    }
+    if kind == ProgramKind::Event {
+        facts.rights.need_database(Privileges::EVENT, database)?;
+        let definition = engine.definition(DefinitionKind::Event, database, &name.to_lowercase());
+        let event = Event::decode(&definition.ok_or_else(|| Error::no_such_event(name))?.bytes)?;
+        let zone = facts.instance.variables.system_zone();
+        add("Event", string(&event.name));
+        add("sql_mode", string(mode_text(event.origin.sql_mode)));
+        add("time_zone", string(&event.time_zone));
+        add("Create Event", string(event.statement("CREATE", &describe::quoted(&event.name).to_string(), "", zone)));
+        add_surroundings(&event.origin, &mut add);
         return Ok(listing);
     }
     let unknown = || Error::no_such_program(kind.name(), name);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use sql::Session;
+use sql::scheduler::Scheduler;
 use storage::{Config, Kill};
 
 use common::random::{Random, first_seed};
@@ -313,4 +314,48 @@ fn recursion_ends_with_an_error() {
     assert!(ask(&mut session, "SELECT f(1)").iter().any(|line| line.starts_with("! 1424")));
     drop(session);
     instance.engine.close().expect("a clean end");
+}
+
+/// Events run as their definers, what they leave open is undone, one that has run for the last time goes or is disabled,
+/// and KILL ends a run, or the scheduler.
+#[test]
+fn events_run_when_they_are_due() {
+    let scratch = Scratch::new("programs-events");
+    let instance = instance(&scratch.0, Config::tiny());
+    let mut session = session(&instance);
+    for statement in [
+        "CREATE TABLE log (what VARCHAR(99))",
+        "CREATE USER u",
+        "GRANT INSERT, EVENT ON test.* TO u",
+        "CREATE DEFINER = u EVENT often ON SCHEDULE EVERY 1 SECOND DO INSERT INTO log VALUES (CURRENT_USER())",
+        "CREATE DEFINER = u EVENT fails ON SCHEDULE AT NOW() DO DELETE FROM log",
+        "CREATE EVENT kept ON SCHEDULE AT NOW() ON COMPLETION PRESERVE DO INSERT INTO log VALUES (@@time_zone)",
+        "CREATE EVENT opens ON SCHEDULE AT NOW() DO BEGIN START TRANSACTION; INSERT INTO log VALUES ('undone'); END",
+        "CREATE EVENT slow ON SCHEDULE AT NOW() DO DO SLEEP(1000)",
+        "CREATE EVENT off ON SCHEDULE AT NOW() DISABLE DO INSERT INTO log VALUES ('off')",
+    ] {
+        run(&mut session, statement);
+    }
+    let scheduler = Scheduler::start(&instance).expect("a thread");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let until = |session: &mut Session, what: &str, wanted: &str| {
+        while rows(ask(session, what)) != [wanted] {
+            assert!(Instant::now() < deadline, "{what}: {:?}", ask(session, what));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    until(&mut session, "SELECT COUNT(*) > 1 FROM log WHERE what = 'u@%'", "| 1");
+    let slow = "SELECT COUNT(*) FROM information_schema.processlist WHERE info = 'DO SLEEP(1000)'";
+    until(&mut session, slow, "| 1");
+    let names = "SELECT GROUP_CONCAT(event_name, ' ', status ORDER BY 1) FROM information_schema.events";
+    until(&mut session, names, "| kept DISABLED,off DISABLED,often ENABLED,slow ENABLED");
+    run(&mut session, "KILL (SELECT id FROM information_schema.processlist WHERE info = 'DO SLEEP(1000)')");
+    until(&mut session, slow, "| 0");
+    until(&mut session, names, "| kept DISABLED,off DISABLED,often ENABLED");
+    let others = rows(ask(&mut session, "SELECT what FROM log WHERE what <> 'u@%'"));
+    assert_eq!(others, ["| SYSTEM"]);
+    run(&mut session, "KILL (SELECT id FROM information_schema.processlist WHERE user = 'event_scheduler')");
+    until(&mut session, "SELECT @@event_scheduler = 'OFF'", "| 1");
+    scheduler.stop();
+    let _ = instance.engine.close();
 }

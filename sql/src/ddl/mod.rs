@@ -105,6 +105,9 @@ pub fn takes(statement: &Statement) -> bool {
             | Statement::DropRoutine { .. }
             | Statement::CreateTrigger(_)
             | Statement::DropTrigger { .. }
+            | Statement::CreateEvent(_)
+            | Statement::AlterEvent(_)
+            | Statement::DropEvent { .. }
             | Statement::Maintain { .. }
     )
 }

@@ -13,6 +13,7 @@
 //! Sources: the server error reference of MySQL 8.0 (numbers, states, wording).
 
 mod definitions;
+mod events;
 mod files;
 mod foreign_keys;
 mod json;

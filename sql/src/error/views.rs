@@ -49,6 +49,15 @@ impl Error {
         Error::new(1288, b"HY000", format!("The target table {alias} of the {statement} is not updatable"))
     }
 
+    pub fn view_of_many(database: &str, name: &str) -> Error {
+        let text = format!("Can not modify more than one base table through a join view '{database}.{name}'");
+        Error::new(1393, b"HY000", text)
+    }
+
+    pub fn view_without_fields(database: &str, name: &str) -> Error {
+        Error::new(1394, b"HY000", format!("Can not insert into join view '{database}.{name}' without fields list"))
+    }
+
     pub fn view_delete_join(database: &str, name: &str) -> Error {
         Error::new(1395, b"HY000", format!("Can not delete from join view '{database}.{name}'"))
     }

@@ -485,13 +485,22 @@ impl<'a> Updater<'a> {
             }
         }
         let firing = Firing { table, context, old: Some(row), number };
-        firing.before(triggers.before(TriggerEvent::Update), &mut new)?;
         let target = RowTarget { columns: &table.columns, mode, row: number, context };
-        for one in self.rules.computed.iter().filter(|one| one.generated) {
-            let mut computed = Stored::default();
-            target.compute(one, &new, &mut computed)?;
-            new.set(one.column, computed.get(0));
+        let generate = |new: &mut Row| -> Result<()> {
+            for one in self.rules.computed.iter().filter(|one| one.generated) {
+                let mut computed = Stored::default();
+                target.compute(one, new, &mut computed)?;
+                new.set(one.column, computed.get(0));
+            }
+            Ok(())
+        };
+        let before = triggers.before(TriggerEvent::Update);
+        if !before.is_empty() {
+            // They see what is generated of the values so far.
+            generate(&mut new)?;
+            firing.before(before, &mut new)?;
         }
+        generate(&mut new)?;
         for (column, described) in table.columns.iter().enumerate() {
             if !described.nullable && new.get(column).is_none() {
                 mode.doubt(context, Error::null_in_not_null(&described.name))?;
@@ -521,6 +530,17 @@ impl<'a> Updater<'a> {
     }
 }
 
+/// How many rows are changed before the statement looks whether it was killed.
+const INTERRUPT_EVERY: usize = 256;
+
+pub(super) fn check_interrupt(done: &mut usize, context: &EvalContext<'_>) -> Result<()> {
+    *done += 1;
+    match done.is_multiple_of(INTERRUPT_EVERY) && context.session.is_interrupted() {
+        true => Err(Error::interrupted()),
+        false => Ok(()),
+    }
+}
+
 /// Runs an UPDATE.
 pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &EvalContext<'_>) -> Result<Changes> {
     let mode = assign_mode(outer_context, plan.ignore);
@@ -536,6 +556,29 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
     let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
     let zone = context.zone;
     let table = &plan.table;
+    if plan.collect_first && !plan.select.subqueries.is_empty() {
+        // A subquery may read the table: all values are computed from the rows as they were found.
+        let mut found: Vec<(Row, Stored)> = Vec::new();
+        let mut account = environment.memory.account();
+        for_each_row(environment, &plan.select, context, false, &mut |row| {
+            let number = found.len() as u64 + 1;
+            updater.evaluate(context, row, number, &mut |row, evaluate| evaluate(&TableRow { table, row, zone }))?;
+            let values = updater.take_values();
+            account.add((row.stored_bytes() + values.bytes.len() + values.parts.len() * 16) as u64 + 256)?;
+            found.push((row.clone(), values));
+            Ok(())
+        })?;
+        let mut done = 0;
+        for (row, values) in found {
+            check_interrupt(&mut done, context)?;
+            changes.found += 1;
+            updater.give_values(values);
+            let changed = updater.apply(environment, context, &row, changes.found)?;
+            changes.changed += u64::from(changed);
+        }
+        environment.scratch.borrow_mut().give_back_stored(updater.stored);
+        return Ok(changes);
+    }
     for_each_row(environment, &plan.select, context, plan.collect_first, &mut |row| {
         changes.found += 1;
         let number = changes.found;

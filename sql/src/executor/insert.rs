@@ -347,7 +347,18 @@ impl<'a> Inserter<'a> {
         let Some(triggers) = &plan.triggers else { return Ok(()) };
         let table = &plan.table;
         let firing = Firing { table, context: self.context, old: None, number: self.changes.found };
-        firing.before(triggers.before(TriggerEvent::Insert), &mut self.row)?;
+        let before = triggers.before(TriggerEvent::Insert);
+        if !before.is_empty() {
+            // They see what is generated of the values so far.
+            let target =
+                RowTarget { columns: &table.columns, mode: self.mode, row: firing.number, context: self.context };
+            for one in plan.rules.computed.iter().filter(|one| one.generated) {
+                self.computed.clear();
+                target.compute(one, &self.row, &mut self.computed)?;
+                self.row.replace(one.column, self.computed.get(0));
+            }
+        }
+        firing.before(before, &mut self.row)?;
         for (column, described) in table.columns.iter().enumerate() {
             if table.auto_increment == Some(column) {
                 let stored = self.row.get(column);

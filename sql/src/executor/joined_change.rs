@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use storage::schema::INDEX_PARTS_MAX;
 use storage::{ColumnSet, ReadMode, Row, Table};
 
-use super::change::{Changes, Updater, assign_mode};
+use super::change::{Changes, Updater, assign_mode, check_interrupt};
 use super::memory::Account;
 use super::query::scan;
 use super::row::{JoinRow, decode};
@@ -17,14 +17,11 @@ use super::stored::Stored;
 use super::triggers::Firing;
 use super::{Environment, Level};
 use crate::catalog::{OrSqlError, storage_error};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expression::{AssignMode, Datum, EvalContext, Fields};
 use crate::parser::ast::TriggerEvent;
 use crate::planner::SelectPlan;
 use crate::planner::joined_change::{JoinedDeletePlan, JoinedUpdatePlan};
-
-/// How many rows are changed before the statement looks whether it was killed.
-const INTERRUPT_EVERY: usize = 256;
 
 /// The rows of one target: each once.
 #[derive(Default)]
@@ -181,14 +178,6 @@ pub fn delete(
         }
     }
     Ok(changes)
-}
-
-fn check_interrupt(done: &mut usize, context: &EvalContext<'_>) -> Result<()> {
-    *done += 1;
-    match done.is_multiple_of(INTERRUPT_EVERY) && context.session.is_interrupted() {
-        true => Err(Error::interrupted()),
-        false => Ok(()),
-    }
 }
 
 /// The current row of a target, if there is one that was not found before.

@@ -1,11 +1,12 @@
 //! Triggers fired for rows that are inserted, changed and removed.
 //!
 //! ```text
-//!   row as the statement makes it -- BEFORE triggers, one after the other --> computed columns, checks --> storage --> AFTER
+//!   row as the statement makes it, generated columns --> BEFORE triggers, one after the other --> generated columns anew,
+//!       checks --> storage --> AFTER
 //! ```
 //!
 //! A BEFORE trigger may change the new row; the next one sees that. What the row's other values decide (generated
-//! columns, CHECK constraints, NOT NULL) is looked at behind them. Rows that a foreign key changes fire nothing.
+//! columns, CHECK constraints, NOT NULL) is looked at behind them, too. Rows that a foreign key changes fire nothing.
 
 use std::sync::Arc;
 

@@ -35,6 +35,8 @@ pub struct AggregateCall {
     pub order_by: Vec<(Expr, bool)>,
     /// In the character set of the result.
     pub separator: Vec<u8>,
+    /// GROUP_CONCAT's: how many are passed over, and how many are taken.
+    pub limit: Option<(u64, u64)>,
     pub ty: TypeInfo,
 }
 
@@ -79,6 +81,8 @@ enum State {
         text: Option<Vec<u8>>,
         sorted: Vec<(Vec<Value>, Vec<u8>)>,
         cut: bool,
+        /// How many there have been, without ORDER BY.
+        rows: u64,
     },
 }
 
@@ -98,7 +102,7 @@ impl AggregateCall {
             AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => State::Extreme(None),
             AggregateFunction::BitAnd => State::Bits(u64::MAX),
             AggregateFunction::BitOr | AggregateFunction::BitXor => State::Bits(0),
-            AggregateFunction::GroupConcat => State::Concat { text: None, sorted: Vec::new(), cut: false },
+            AggregateFunction::GroupConcat => State::Concat { text: None, sorted: Vec::new(), cut: false, rows: 0 },
             AggregateFunction::JsonArrayAgg => State::Array(Vec::new(), 0),
             AggregateFunction::JsonObjectAgg => State::Object(Vec::new(), 0),
             _ => State::Variance { count: 0, mean: 0.0, squares: 0.0 },
@@ -320,7 +324,7 @@ impl Accumulator {
         context: &EvalContext<'_>,
         row: &dyn Fields,
     ) -> Result<()> {
-        let State::Concat { text, sorted, cut } = &mut self.state else { return Ok(()) };
+        let State::Concat { text, sorted, cut, rows } = &mut self.state else { return Ok(()) };
         if !call.order_by.is_empty() {
             let mut item = Vec::new();
             for (value, arg) in values.iter().zip(&call.args) {
@@ -341,7 +345,15 @@ impl Accumulator {
         if *cut {
             return Ok(());
         }
+        *rows += 1;
+        if call.limit.is_some_and(|(skipped, taken)| *rows <= skipped || *rows - skipped > taken) {
+            // Texts of which none is taken are none, and not NULL.
+            text.get_or_insert_default();
+            return Ok(());
+        }
+        let is_first = *rows == call.limit.map_or(0, |(skipped, _)| skipped) + 1;
         let out = match text {
+            Some(out) if is_first => out,
             Some(out) => {
                 out.extend_from_slice(&call.separator);
                 out
@@ -407,7 +419,10 @@ fn join_sorted(sorted: &mut [(Vec<Value>, Vec<u8>)], call: &AggregateCall, conte
         Ordering::Equal
     });
     let mut out = Vec::new();
-    for (index, (_, item)) in sorted.iter().enumerate() {
+    let (skipped, taken) = call.limit.unwrap_or((0, u64::MAX));
+    let (skipped, taken) =
+        (usize::try_from(skipped).unwrap_or(usize::MAX), usize::try_from(taken).unwrap_or(usize::MAX));
+    for (index, (_, item)) in sorted.iter().skip(skipped).take(taken).enumerate() {
         if index > 0 {
             out.extend_from_slice(&call.separator);
         }

@@ -123,6 +123,10 @@ pub trait SessionState {
     fn optimizer_switches(&self) -> Switches {
         Switches::ALL
     }
+    /// Whether a view without a key may be changed with LIMIT.
+    fn updatable_views_with_limit(&self) -> bool {
+        true
+    }
     /// `check_constraint_checks`: whether rows are held to CHECK constraints.
     fn check_constraints(&self) -> bool {
         true

@@ -416,37 +416,6 @@ pub const STATISTICS: VirtualTable = VirtualTable {
     },
 };
 
-pub const EVENTS: VirtualTable = VirtualTable {
-    name: "EVENTS",
-    columns: &[
-        text("EVENT_CATALOG", 64),
-        text("EVENT_SCHEMA", 64),
-        text("EVENT_NAME", 64),
-        text("DEFINER", 288),
-        text("TIME_ZONE", 64),
-        text("EVENT_BODY", 3),
-        long_text("EVENT_DEFINITION"),
-        text("EVENT_TYPE", 9),
-        time("EXECUTE_AT"),
-        text("INTERVAL_VALUE", 256),
-        text("INTERVAL_FIELD", 18),
-        text("SQL_MODE", 512),
-        time("STARTS"),
-        time("ENDS"),
-        text("STATUS", 21),
-        text("ON_COMPLETION", 12),
-        time("CREATED"),
-        time("LAST_ALTERED"),
-        time("LAST_EXECUTED"),
-        text("EVENT_COMMENT", 2048),
-        number("ORIGINATOR"),
-        text("CHARACTER_SET_CLIENT", 64),
-        text("COLLATION_CONNECTION", 64),
-        text("DATABASE_COLLATION", 64),
-    ],
-    rows: no_rows,
-};
-
 pub const PARTITIONS: VirtualTable = VirtualTable {
     name: "PARTITIONS",
     columns: &[

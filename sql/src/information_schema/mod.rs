@@ -7,7 +7,7 @@
 //! filters over rows made here, too.
 //!
 //! Columns stand in MySQL 8.0's order, for clients read `SELECT *` by position.
-//! A table that exists only so that tools find it (EVENTS, PARTITIONS ...) has its
+//! A table that exists only so that tools find it (PARTITIONS, TABLESPACES ...) has its
 //! columns and no rows: there are none of these here, so that is the truth.
 //!
 //! A table shows what the session may know of: databases, tables and columns on which it has any privilege, and of
@@ -144,7 +144,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     grants::ROLE_ROUTINE_GRANTS,
     grants::ROLE_TABLE_GRANTS,
     server::ENGINES,
-    catalog::EVENTS,
+    programs::EVENTS,
     catalog::FILES,
     server::GLOBAL_STATUS,
     server::GLOBAL_VARIABLES,

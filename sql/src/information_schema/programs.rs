@@ -1,4 +1,4 @@
-//! Stored programs: ROUTINES, PARAMETERS and TRIGGERS.
+//! Stored programs: ROUTINES, PARAMETERS, TRIGGERS and EVENTS.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::accounts::grants::RoutineKind;
 use crate::column_types::column_type;
 use crate::describe;
 use crate::parser::ast::{ProgramKind, TypeSpec};
-use crate::programs::{Origin, Routine, Trigger};
+use crate::programs::schedule::Schedule;
+use crate::programs::{Event, Origin, Routine, Trigger, status_words};
 use crate::variables::mode_text;
 
 /// Whether the session may know of a routine.
@@ -86,6 +87,97 @@ pub fn triggers(facts: &Facts<'_>) -> Vec<(Arc<Definition>, Trigger, u64)> {
     }
     found
 }
+
+/// The events that the session may know of.
+pub fn events(facts: &Facts<'_>) -> Vec<(Arc<Definition>, Event)> {
+    let engine = &facts.instance.engine;
+    let mut found = Vec::new();
+    for database in engine.databases() {
+        if facts.rights.need_database(Privileges::EVENT, &database.name).is_err() {
+            continue;
+        }
+        for definition in engine.definitions(DefinitionKind::Event, &database.name) {
+            if let Ok(event) = Event::decode(&definition.bytes) {
+                found.push((definition, event));
+            }
+        }
+    }
+    found
+}
+
+pub const EVENTS: VirtualTable = VirtualTable {
+    name: "EVENTS",
+    columns: &[
+        text("EVENT_CATALOG", 64),
+        text("EVENT_SCHEMA", 64),
+        text("EVENT_NAME", 64),
+        text("DEFINER", 288),
+        text("TIME_ZONE", 64),
+        text("EVENT_BODY", 3),
+        long_text("EVENT_DEFINITION"),
+        text("EVENT_TYPE", 9),
+        time("EXECUTE_AT"),
+        text("INTERVAL_VALUE", 256),
+        text("INTERVAL_FIELD", 18),
+        text("SQL_MODE", 512),
+        time("STARTS"),
+        time("ENDS"),
+        text("STATUS", 21),
+        text("ON_COMPLETION", 12),
+        time("CREATED"),
+        time("LAST_ALTERED"),
+        time("LAST_EXECUTED"),
+        text("EVENT_COMMENT", 2048),
+        number("ORIGINATOR"),
+        text("CHARACTER_SET_CLIENT", 64),
+        text("COLLATION_CONNECTION", 64),
+        text("DATABASE_COLLATION", 64),
+    ],
+    rows: |facts| {
+        let system = facts.instance.variables.system_zone();
+        let row = |(definition, event): (Arc<Definition>, Event)| {
+            // Its times are those of its zone.
+            let own = Facts { zone: event.zone(system), ..*facts };
+            let (at, every, starts, ends) = match &event.schedule {
+                Schedule::At(at) => (moment(&own, *at), [Value::Null, Value::Null], Value::Null, Value::Null),
+                Schedule::Every { amount, unit, starts_us, ends_us } => (
+                    Value::Null,
+                    [string(amount), string(unit.name())],
+                    moment(&own, *starts_us),
+                    moment(&own, ends_us.unwrap_or(0)),
+                ),
+            };
+            let kind = if at == Value::Null { "RECURRING" } else { "ONE TIME" };
+            let [amount, unit] = every;
+            let mut row = vec![
+                string("def"),
+                string(&definition.database),
+                string(&event.name),
+                string(event.origin.definer_text()),
+                string(&event.time_zone),
+                string("SQL"),
+                string(&event.body),
+                string(kind),
+                at,
+                amount,
+                unit,
+                string(mode_text(event.origin.sql_mode)),
+                starts,
+                ends,
+                string(status_words(event.status).0),
+                string(if event.preserve { "PRESERVE" } else { "NOT PRESERVE" }),
+                moment(facts, event.origin.created_us),
+                moment(facts, event.origin.altered_us),
+                moment(&own, event.executed_us),
+                string(&event.comment),
+                Value::UInt(event.originator),
+            ];
+            row.extend(surroundings(&event.origin));
+            row
+        };
+        events(facts).into_iter().map(row).collect()
+    },
+};
 
 fn stored_type(name: &str, spec: &TypeSpec, origin: &Origin) -> Option<ColumnType> {
     column_type(name, spec, origin.database).ok()

@@ -326,6 +326,12 @@ impl<'a> Parser<'a> {
         if self.take_symbol(symbol) { Ok(()) } else { Err(self.unexpected()) }
     }
 
+    /// The bytes between two places, as they were written.
+    fn bytes_since(&self, start: u32) -> Vec<u8> {
+        let end = if self.at == 0 { start } else { self.tokens[self.at - 1].end.max(start) };
+        self.sql[start as usize..end as usize].to_vec()
+    }
+
     /// The text between two places, as it was written.
     fn text_since(&self, start: u32) -> String {
         let end = if self.at == 0 { start } else { self.tokens[self.at - 1].end.max(start) };

@@ -221,6 +221,8 @@ impl Pass<'_> {
                 self.active = false;
                 Before::Other
             }
+            // GROUP_CONCAT's stands in a select list.
+            5 if is(b"LIMIT") && self.open > 0 && self.in_calls[self.open - 1] => return None,
             5 if is(b"LIMIT") => {
                 self.active = true;
                 Before::Value

@@ -46,6 +46,8 @@ impl Parser<'_> {
         }
         if self.is_word("LIMIT") {
             query.limit = Some(self.limit()?);
+        } else if self.is_fetch() {
+            query.limit = Some(self.fetch()?);
         }
         if self.is_word("PROCEDURE") {
             self.skip_rest()?;
@@ -99,7 +101,30 @@ impl Parser<'_> {
         self.is_word_at(ahead, "SELECT")
             || self.is_word_at(ahead, "WITH")
             || (self.is_word_at(ahead, "VALUES") && self.is_word_at(ahead + 1, "ROW"))
+            || (ahead > 0 && self.is_values_at(ahead))
             || (self.is_word_at(ahead, "TABLE") && self.is_name_at(ahead + 1))
+    }
+
+    /// `VALUES (1), (2)` or `VALUES (1) UNION ...`: MariaDB's rows without ROW, and not the function of a column.
+    fn is_values_at(&self, ahead: usize) -> bool {
+        if !self.is_word_at(ahead, "VALUES") || !self.is_symbol_at(ahead + 1, "(") {
+            return false;
+        }
+        let mut open = 0;
+        for ahead in ahead + 1.. {
+            match self.bytes(self.peek_at(ahead)) {
+                b"(" => open += 1,
+                b")" => open -= 1,
+                _ if self.at + ahead >= self.last => return false,
+                _ => {}
+            }
+            if open == 0 {
+                let words = ["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT"];
+                let rows = self.is_symbol_at(ahead + 1, ",") && self.is_symbol_at(ahead + 2, "(");
+                return rows || words.iter().any(|word| self.is_word_at(ahead + 1, word));
+            }
+        }
+        false
     }
 
     /// Whether the parenthesis here holds a query: `(SELECT 1)`, `((SELECT 1) UNION SELECT 2)`, but neither
@@ -310,7 +335,7 @@ impl Parser<'_> {
 
     /// Whether an alias without AS comes. RETURNING alone is the clause: the word is reserved in MariaDB, which has it.
     pub(super) fn begins_alias(&self) -> bool {
-        self.is_name() && !self.is_word("RETURNING")
+        self.is_name() && !self.is_word("RETURNING") && !self.is_offset_at(0)
     }
 
     pub(super) fn order_by(&mut self) -> Result<Vec<OrderItem>> {
@@ -331,12 +356,60 @@ impl Parser<'_> {
     /// LIMIT count, LIMIT offset, count, LIMIT count OFFSET offset.
     pub(super) fn limit(&mut self) -> Result<Limit> {
         self.expect_word("LIMIT")?;
+        self.check_rows_examined()?;
         let first = self.limit_number()?;
         if self.take_symbol(",") {
-            return Ok(Limit { offset: Some(first), count: self.limit_number()? });
+            let limit = Limit { offset: Some(first), count: self.limit_number()? };
+            self.check_rows_examined()?;
+            return Ok(limit);
         }
         let offset = if self.take_word("OFFSET") { Some(self.limit_number()?) } else { None };
+        self.check_rows_examined()?;
         Ok(Limit { offset, count: first })
+    }
+
+    /// MariaDB's ROWS EXAMINED ends a query where it stands.
+    fn check_rows_examined(&self) -> Result<()> {
+        match self.is_word("ROWS") && self.is_word_at(1, "EXAMINED") {
+            true => Err(Error::unsupported("LIMIT ROWS EXAMINED")),
+            false => Ok(()),
+        }
+    }
+
+    /// `[OFFSET n ROWS] [FETCH FIRST [n] ROWS ONLY]`: LIMIT as the standard and MariaDB have it.
+    fn is_fetch(&self) -> bool {
+        self.is_word("FETCH") && (self.is_word_at(1, "FIRST") || self.is_word_at(1, "NEXT")) || self.is_offset_at(0)
+    }
+
+    /// OFFSET is a name, too, unless a number of rows follows it.
+    pub(super) fn is_offset_at(&self, ahead: usize) -> bool {
+        self.is_word_at(ahead, "OFFSET") && (self.is_word_at(ahead + 2, "ROW") || self.is_word_at(ahead + 2, "ROWS"))
+    }
+
+    fn fetch(&mut self) -> Result<Limit> {
+        let mut limit = Limit { offset: None, count: Expr::Literal(Literal::Integer(u64::MAX)) };
+        if self.take_word("OFFSET") {
+            limit.offset = Some(self.limit_number()?);
+            self.advance();
+        }
+        if !self.take_word("FETCH") {
+            return Ok(limit);
+        }
+        if self.take_any_word(&["FIRST", "NEXT"]).is_none() {
+            return Err(self.unexpected());
+        }
+        limit.count = match self.is_any_word(&["ROW", "ROWS"]) {
+            true => Expr::Literal(Literal::Integer(1)),
+            false => self.limit_number()?,
+        };
+        if self.take_any_word(&["ROW", "ROWS"]).is_none() {
+            return Err(self.unexpected());
+        }
+        if self.take_words(&["WITH", "TIES"]) {
+            return Err(Error::unsupported("FETCH ... WITH TIES"));
+        }
+        self.expect_word("ONLY")?;
+        Ok(limit)
     }
 
     pub(super) fn limit_number(&mut self) -> Result<Expr> {

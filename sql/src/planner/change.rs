@@ -156,7 +156,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     if !insert.on_duplicate.is_empty() {
         wanted |= Privileges::UPDATE;
     }
-    let view = insert_target(context, &insert.table, wanted)?;
+    let view = insert_target(context, &insert.table, &insert.columns, wanted)?;
     let table = match &view {
         Some(view) => view.table.clone(),
         None => open_stored(context, &insert.table, None, wanted)?,

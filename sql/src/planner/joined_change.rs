@@ -11,12 +11,12 @@ use storage::{ColumnSet, ReadMode, Table};
 use super::change::{Assignment, check_columns, open_stored};
 use super::clause::Clause;
 use super::defaults::{DefaultValue, defaults};
-use super::logical::Block;
+use super::logical::{Block, Source};
 use super::row_rules::RowRules;
 use super::scope::{JoinTree, Level, display};
 use super::select::{bind_documents, reads_earlier_tables};
 use super::triggers::Triggers;
-use super::{PlanContext, SelectPlan, SourceKind, nest, physical, rules};
+use super::{PlanContext, SelectPlan, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
 use crate::expression::Expr;
@@ -75,7 +75,8 @@ pub fn plan_joined_update(context: &PlanContext<'_>, update: &ast::JoinedUpdate)
     numbers.dedup();
     let tables = open_targets(context, &mut level, &numbers, Privileges::UPDATE, "UPDATE")?;
     let level = level;
-    check_keys(&level, &numbers, &tables, &assigned)?;
+    let places: Vec<(usize, usize)> = assigned.iter().map(|(source, column, _)| (*source, *column)).collect();
+    check_keys(&level.sources, &numbers, &tables, &places)?;
 
     let mut targets = Vec::with_capacity(numbers.len());
     for (source, table) in numbers.iter().zip(&tables) {
@@ -91,35 +92,11 @@ pub fn plan_joined_update(context: &PlanContext<'_>, update: &ast::JoinedUpdate)
             };
             assignments.push(Assignment { column: *column, value });
         }
-        let is_assigned = |column: usize| assignments.iter().any(|assignment| assignment.column == column);
-        let touched =
-            (0..table.columns.len()).filter(|at| table.columns[*at].on_update_now && !is_assigned(*at)).collect();
-        targets.push(UpdateTarget {
-            source: *source,
-            table: table.clone(),
-            assignments,
-            touched,
-            defaults: defaults(table)?,
-            rules: RowRules::of(context.eval, table)?,
-            reads_again: reads_again(&tables, table)?,
-            triggers: Triggers::of(context, table, &[TriggerEvent::Update])?,
-        });
+        targets.push(update_target(context, &tables, *source, table, assignments)?);
     }
     let values = targets.iter().flat_map(|target| &target.assignments);
     let values: Vec<Expr> = values.filter_map(|assignment| assignment.value.clone()).collect();
-    let needed: Vec<(usize, ColumnSet)> = targets
-        .iter()
-        .map(|target| {
-            let assigned = target.assignments.iter().map(|assignment| assignment.column);
-            let columns = assigned.chain(target.touched.iter().copied());
-            let has_default = target.assignments.iter().any(|assignment| assignment.value.is_none());
-            let columns = match target.rules.concerns_changes() || has_default || target.triggers.is_some() {
-                true => ColumnSet::first(target.table.columns.len()),
-                false => needed_columns(context, &target.table, columns),
-            };
-            (target.source, columns)
-        })
-        .collect();
+    let needed: Vec<_> = targets.iter().map(|target| needed_for_update(context, target)).collect();
     let select = plan_rows(context, level, tree.as_ref(), update.filter.as_ref(), &values, &needed)?;
     Ok(JoinedUpdatePlan { ignore: update.ignore, select, targets })
 }
@@ -128,6 +105,19 @@ pub fn plan_joined_delete(context: &PlanContext<'_>, delete: &ast::JoinedDelete)
     let mut level = Level::new(context, None, context.plain_reads);
     let tree = level.from(&delete.tables)?;
     bind_documents(&mut level)?;
+    let numbers = target_numbers(&level, delete)?;
+    let tables = open_targets(context, &mut level, &numbers, Privileges::DELETE, "DELETE")?;
+    let mut targets = Vec::with_capacity(numbers.len());
+    for (source, table) in numbers.iter().zip(&tables) {
+        targets.push(delete_target(context, &tables, *source, table)?);
+    }
+    let needed: Vec<_> = targets.iter().map(|target| needed_for_delete(context, target)).collect();
+    let select = plan_rows(context, level, tree.as_ref(), delete.filter.as_ref(), &[], &needed)?;
+    Ok(JoinedDeletePlan { ignore: delete.ignore, select, targets })
+}
+
+/// The tables that a DELETE names, by their numbers in the join.
+pub(super) fn target_numbers(level: &Level<'_>, delete: &ast::JoinedDelete) -> Result<Vec<usize>> {
     let mut numbers: Vec<usize> = Vec::with_capacity(delete.targets.len());
     for name in &delete.targets {
         let found = level.sources.iter().position(|source| {
@@ -141,28 +131,63 @@ pub fn plan_joined_delete(context: &PlanContext<'_>, delete: &ast::JoinedDelete)
         numbers.push(found);
     }
     numbers.sort_unstable();
-    let tables = open_targets(context, &mut level, &numbers, Privileges::DELETE, "DELETE")?;
-    let mut targets = Vec::with_capacity(numbers.len());
-    for (source, table) in numbers.iter().zip(&tables) {
-        let reads_again = reads_again(&tables, table)?;
-        let triggers = Triggers::of(context, table, &[TriggerEvent::Delete])?;
-        targets.push(DeleteTarget { source: *source, table: table.clone(), reads_again, triggers });
-    }
-    let needed: Vec<(usize, ColumnSet)> = targets
-        .iter()
-        .map(|target| {
-            let columns = match target.triggers.is_some() {
-                true => ColumnSet::first(target.table.columns.len()),
-                false => needed_columns(context, &target.table, std::iter::empty()),
-            };
-            (target.source, columns)
-        })
-        .collect();
-    let select = plan_rows(context, level, tree.as_ref(), delete.filter.as_ref(), &[], &needed)?;
-    Ok(JoinedDeletePlan { ignore: delete.ignore, select, targets })
+    Ok(numbers)
 }
 
-fn name_of(table: &Table) -> TableName {
+/// A table whose rows are updated, by its number in the join.
+pub(super) fn update_target(
+    context: &PlanContext<'_>,
+    tables: &[Arc<Table>],
+    source: usize,
+    table: &Arc<Table>,
+    assignments: Vec<Assignment>,
+) -> Result<UpdateTarget> {
+    let is_assigned = |column: usize| assignments.iter().any(|assignment| assignment.column == column);
+    let touched = (0..table.columns.len()).filter(|at| table.columns[*at].on_update_now && !is_assigned(*at)).collect();
+    Ok(UpdateTarget {
+        source,
+        table: table.clone(),
+        assignments,
+        touched,
+        defaults: defaults(table)?,
+        rules: RowRules::of(context.eval, table)?,
+        reads_again: reads_again(tables, table)?,
+        triggers: Triggers::of(context, table, &[TriggerEvent::Update])?,
+    })
+}
+
+pub(super) fn needed_for_update(context: &PlanContext<'_>, target: &UpdateTarget) -> (usize, ColumnSet) {
+    let assigned = target.assignments.iter().map(|assignment| assignment.column);
+    let columns = assigned.chain(target.touched.iter().copied());
+    let has_default = target.assignments.iter().any(|assignment| assignment.value.is_none());
+    let columns = match target.rules.concerns_changes() || has_default || target.triggers.is_some() {
+        true => ColumnSet::first(target.table.columns.len()),
+        false => needed_columns(context, &target.table, columns),
+    };
+    (target.source, columns)
+}
+
+/// A table whose rows are deleted, by its number in the join.
+pub(super) fn delete_target(
+    context: &PlanContext<'_>,
+    tables: &[Arc<Table>],
+    source: usize,
+    table: &Arc<Table>,
+) -> Result<DeleteTarget> {
+    let reads_again = reads_again(tables, table)?;
+    let triggers = Triggers::of(context, table, &[TriggerEvent::Delete])?;
+    Ok(DeleteTarget { source, table: table.clone(), reads_again, triggers })
+}
+
+pub(super) fn needed_for_delete(context: &PlanContext<'_>, target: &DeleteTarget) -> (usize, ColumnSet) {
+    let columns = match target.triggers.is_some() {
+        true => ColumnSet::first(target.table.columns.len()),
+        false => needed_columns(context, &target.table, std::iter::empty()),
+    };
+    (target.source, columns)
+}
+
+pub(super) fn name_of(table: &Table) -> TableName {
     TableName { database: Some(table.database.to_string()), name: table.name.to_string() }
 }
 
@@ -177,9 +202,6 @@ fn open_targets(
     let mut tables = Vec::with_capacity(numbers.len());
     for number in numbers {
         let source = &mut level.sources[*number];
-        if matches!(&source.kind, SourceKind::Derived(derived) if derived.view.is_some()) {
-            return Err(Error::unsupported("changes of views in joins"));
-        }
         let Some(table) = source.table().cloned() else {
             return Err(Error::not_updatable(&source.alias, statement));
         };
@@ -191,19 +213,19 @@ fn open_targets(
 }
 
 /// A table that is changed under two names keeps its keys: each row is found again by its key.
-fn check_keys(
-    level: &Level<'_>,
+pub(super) fn check_keys(
+    sources: &[Source],
     numbers: &[usize],
     tables: &[Arc<Table>],
-    assigned: &[(usize, usize, &ast::Expr)],
+    assigned: &[(usize, usize)],
 ) -> Result<()> {
     for (at, table) in tables.iter().enumerate() {
         let Some(other) = (0..tables.len()).find(|other| *other != at && Arc::ptr_eq(&tables[*other], table)) else {
             continue;
         };
         let is_key = |column: usize| table.indexes[0].parts.iter().any(|part| part.column == column);
-        if assigned.iter().any(|(source, column, _)| *source == numbers[at] && is_key(*column)) {
-            let alias = |at: usize| &level.sources[numbers[at]].alias;
+        if assigned.iter().any(|(source, column)| *source == numbers[at] && is_key(*column)) {
+            let alias = |at: usize| &sources[numbers[at]].alias;
             return Err(Error::multi_update_key_conflict(alias(at.min(other)), alias(at.max(other))));
         }
     }

@@ -36,6 +36,7 @@ pub mod grouping;
 pub mod hash_join;
 pub mod join;
 pub mod joined_change;
+pub mod joined_view;
 pub mod json_table;
 pub mod keys;
 pub mod load;

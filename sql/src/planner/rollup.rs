@@ -94,6 +94,7 @@ fn result_of(expr: Expr) -> AggregateCall {
         args: vec![expr],
         order_by: Vec::new(),
         separator: Vec::new(),
+        limit: None,
         ty,
     }
 }

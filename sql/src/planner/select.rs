@@ -1,14 +1,16 @@
 //! One SELECT bound: its clauses in MySQL's order (see [`super::bind`]).
 
-use storage::ReadMode;
+use std::sync::Arc;
+
 use storage::schema::same_name;
+use storage::{ReadMode, Table};
 
 use super::bind::{bind_group, bind_items, bind_limit, bind_order};
 use super::clause::{Clause, Lookup};
-use super::logical::{Block, Group, Query, Source};
+use super::logical::{Block, Derived, Group, Query, Source};
 use super::members::by_number;
 use super::scope::Level;
-use super::{Origin, OutputColumn, PlanContext, SourceKind, definition, grouping, nest, rollup, window};
+use super::{Origin, OutputColumn, PlanContext, SourceKind, definition, grouping, nest, rollup, rules, window};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope};
 use crate::parser::ast::{self, ColumnName, Limit, OrderItem, Select};
@@ -166,6 +168,17 @@ pub(super) fn bind_documents(level: &mut Level<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The table's column that a column of a derived table is made of, if that is not merged: as in MySQL and MariaDB it is
+/// then what the table has, and otherwise an expression.
+fn made_of(derived: &Derived, column: usize) -> Option<(Arc<Table>, usize)> {
+    match &*derived.query.borrow() {
+        Query::Block(block) if !rules::selects_only(block) => {
+            derived.columns[column].origin.as_ref().and_then(|origin| origin.stored.clone())
+        }
+        _ => None,
+    }
+}
+
 /// The column that a slot is.
 pub(super) fn origin_of(sources: &[Source], slot: (u16, u16)) -> Option<Origin> {
     let source = &sources[slot.0 as usize];
@@ -200,7 +213,7 @@ pub(super) fn origin_of(sources: &[Source], slot: (u16, u16)) -> Option<Origin> 
             },
             flags: 0,
             boolean: derived.columns[slot.1 as usize].origin.as_ref().is_some_and(|origin| origin.boolean),
-            stored: None,
+            stored: made_of(derived, slot.1 as usize),
         }),
     }
 }

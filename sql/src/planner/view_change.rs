@@ -10,23 +10,30 @@ use storage::{ColumnSet, Definition, IfLocked, ReadMode, Table};
 use super::change::{self, Assignment, DeletePlan, RowsQuery, UpdatePlan, reads_what_changes, rows_of, single_table};
 use super::clause::Clause;
 use super::defaults::defaults;
+use super::joined_change::JoinedUpdatePlan;
 use super::logical::Block;
 use super::row_rules::RowRules;
 use super::scope::Level;
 use super::triggers::Triggers;
-use super::view_target::{check_columns, check_of, check_rights};
-use super::{PlanContext, SelectPlan, SourceKind, physical, rules};
+use super::view_target::{check_columns, check_limited, check_of, check_rights};
+use super::{PlanContext, SelectPlan, SourceKind, joined_view, physical, rules};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
 use crate::expression::Expr;
 use crate::parser::ast::{self, TriggerEvent};
 
-pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<UpdatePlan> {
+/// A table, or a view that joins several.
+pub enum Updating {
+    Table(Box<UpdatePlan>),
+    Joined(Box<JoinedUpdatePlan>),
+}
+
+pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Updating> {
     let (name, alias, _) = single_table(&update.table)?;
     context.check_is_no_query(name, "UPDATE")?;
     match context.find_view(name)? {
         Some(view) => update_view(context, update, &view, alias),
-        None => change::plan_update(context, update),
+        None => change::plan_update(context, update).map(|plan| Updating::Table(Box::new(plan))),
     }
 }
 
@@ -39,7 +46,7 @@ pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<De
 }
 
 /// The rows of an UPDATE or DELETE of a view, as a query of its table. `bind` gives the expressions over the view's columns
-/// that are needed beside; they are returned over the table's.
+/// that are needed beside; they are returned over the table's. No table: there are several to be updated.
 fn rows(
     context: &PlanContext<'_>,
     definition: &Definition,
@@ -48,7 +55,7 @@ fn rows(
     read_mode: ReadMode,
     statement: &str,
     bind: impl FnOnce(&Level<'_>) -> Result<Vec<Expr>>,
-) -> Result<(Block, Arc<Table>)> {
+) -> Result<(Block, Option<Arc<Table>>)> {
     let shown = alias.unwrap_or(&definition.name);
     let mut level = Level::new(context, None, read_mode);
     level.add_view(definition, alias)?;
@@ -67,14 +74,14 @@ fn rows(
     if block.sources.len() > 1 {
         return match statement {
             "DELETE" => Err(Error::view_delete_join(&definition.database, &definition.name)),
-            _ => Err(Error::unsupported("UPDATE of a view of several tables")),
+            _ => Ok((block, None)),
         };
     }
     let table = match &block.sources[..] {
         [source] => source.table().cloned().ok_or_else(refused)?,
         _ => return Err(refused()),
     };
-    Ok((block, table))
+    Ok((block, Some(table)))
 }
 
 /// Plans how the rows are found. The log, and the check, have whole rows.
@@ -89,7 +96,7 @@ fn update_view(
     update: &ast::Update,
     definition: &Arc<Definition>,
     alias: Option<&str>,
-) -> Result<UpdatePlan> {
+) -> Result<Updating> {
     check_rights(context, definition, Privileges::UPDATE)?;
     let query = RowsQuery { filter: update.filter.as_ref(), order_by: &update.order_by, limit: update.limit.as_ref() };
     let mut names = Vec::new();
@@ -107,10 +114,27 @@ fn update_view(
                 value => context.binder(&Clause::new(level, "field list")).bind(value)?,
             });
         }
+        output.extend((0..level.sources[0].columns.len()).map(|column| level.expr(column)));
         Ok(output)
     };
     let read_mode = ReadMode::Exclusive(IfLocked::Committed);
     let (mut block, table) = rows(context, definition, alias, &query, read_mode, "UPDATE", bind)?;
+    let Some(table) = table else {
+        if !update.order_by.is_empty() {
+            return Err(Error::wrong_usage("UPDATE", "ORDER BY"));
+        }
+        if update.limit.is_some() {
+            return Err(Error::wrong_usage("UPDATE", "LIMIT"));
+        }
+        let update = ast::JoinedUpdate {
+            with: None,
+            ignore: update.ignore,
+            tables: vec![update.table.clone()],
+            assignments: update.assignments.clone(),
+            filter: update.filter.clone(),
+        };
+        return joined_view::plan_update(context, &update).map(|plan| Updating::Joined(Box::new(plan)));
+    };
     check_columns(context, definition, Privileges::UPDATE, names.iter().map(|name| &**name))?;
     let mut output = std::mem::take(&mut block.output).into_iter();
     let mut assignments = Vec::new();
@@ -122,6 +146,10 @@ fn update_view(
             return Err(Error::generated_value(&table.columns[column].name, &table.name));
         }
         assignments.push(Assignment { column, value });
+    }
+    if update.limit.is_some() {
+        let columns: Vec<usize> = output.filter_map(|expr| expr.as_column()).collect();
+        check_limited(context, alias.unwrap_or(&definition.name), &table, &columns, "UPDATE")?;
     }
     let assigned = |column: usize| assignments.iter().any(|assignment| assignment.column == column);
     let touched: Vec<usize> =
@@ -135,7 +163,7 @@ fn update_view(
     let check = check_of(context, definition)?;
     let triggers = Triggers::of(context, &table, &[TriggerEvent::Update])?;
     let collect_first = collect_first || check.is_some() || triggers.is_some();
-    Ok(UpdatePlan {
+    Ok(Updating::Table(Box::new(UpdatePlan {
         table,
         ignore: update.ignore,
         select,
@@ -146,7 +174,7 @@ fn update_view(
         rules,
         check,
         triggers,
-    })
+    })))
 }
 
 fn delete_from_view(
@@ -160,7 +188,14 @@ fn delete_from_view(
     check_rights(context, definition, Privileges::DELETE)?;
     let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };
     let alias = delete.alias.as_deref();
-    let (block, table) = rows(context, definition, alias, &query, ReadMode::EXCLUSIVE, "DELETE", |_| Ok(Vec::new()))?;
+    let all = |level: &Level<'_>| Ok((0..level.sources[0].columns.len()).map(|column| level.expr(column)).collect());
+    let (mut block, table) = rows(context, definition, alias, &query, ReadMode::EXCLUSIVE, "DELETE", all)?;
+    let table = table.ok_or_else(|| Error::view_delete_join(&definition.database, &definition.name))?;
+    let columns = std::mem::take(&mut block.output);
+    if delete.limit.is_some() {
+        let columns: Vec<usize> = columns.iter().filter_map(|expr| expr.as_column()).collect();
+        check_limited(context, alias.unwrap_or(&definition.name), &table, &columns, "DELETE")?;
+    }
     let triggers = Triggers::of(context, &table, &[TriggerEvent::Delete])?;
     Ok(DeletePlan { table, ignore: delete.ignore, select: select(context, block)?, returning: None, triggers })
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use storage::schema::same_name;
 use storage::{Definition, DefinitionKind, ReadMode, Table};
 
-use super::logical::{Block, Derived, Query};
+use super::logical::{Block, Derived, Query, Source};
 use super::view::{rights_of, told_of};
 use super::{PlanContext, SourceKind, SubqueryPlan, rules};
 use crate::accounts::{Privileges, Rights};
@@ -127,6 +127,40 @@ pub(super) fn check_rights(context: &PlanContext<'_>, definition: &Definition, w
     }
 }
 
+/// The definer of a view, and of each below it on the way to a table, needs the privileges on what it reads there.
+pub(super) fn check_way(
+    context: &PlanContext<'_>,
+    definition: &Definition,
+    table: &Table,
+    wanted: Privileges,
+) -> Result<()> {
+    fn way(
+        context: &PlanContext<'_>,
+        rights: &Rights,
+        definition: &Definition,
+        table: &Table,
+        wanted: Privileges,
+    ) -> Result<bool> {
+        let view = View::decode(&definition.bytes)?;
+        let own = rights_of(context.instance, rights, &view)?;
+        for (database, name) in &view.tables {
+            let below = context.instance.engine.definition(DefinitionKind::View, database, name);
+            let leads = match &below {
+                Some(below) => way(context, &own, below, table, wanted)?,
+                None => *database == *table.database && *name == *table.name,
+            };
+            if leads {
+                let by_column = wanted & Privileges::COLUMN;
+                own.need_some(by_column, database, name)?;
+                own.need_table(wanted - by_column, database, name)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+    way(context, context.rights, definition, table, wanted).map(drop).map_err(|error| told_of(definition, error))
+}
+
 /// Removes the conditions that CHECK OPTION does not ask for.
 fn keep_checked(block: &mut Block, check: Option<CheckOption>, cascaded: bool) {
     if check.is_none() && !cascaded {
@@ -164,10 +198,101 @@ pub(super) fn check_of(context: &PlanContext<'_>, definition: &Definition) -> Re
     }))
 }
 
+/// A view of several tables: rows go into the one whose columns are named.
+fn insert_into_join(
+    context: &PlanContext<'_>,
+    definition: Arc<Definition>,
+    view: &View,
+    block: &Block,
+    given: &[String],
+    wanted: Privileges,
+) -> Result<InsertTarget> {
+    let refused = || Error::target_not_insertable(&definition.name);
+    let (database, name) = (&*definition.database, &*definition.name);
+    if given.is_empty() {
+        return Err(Error::view_without_fields(database, name));
+    }
+    let place = |expr: &Expr| expr.as_column().map(|slot| block.slots[slot]);
+    let mut target = None;
+    for column in given {
+        let at = view.columns.iter().position(|own| same_name(own, column));
+        let at = at.ok_or_else(|| Error::unknown_column(column, "field list"))?;
+        let (source, _) = place(&block.output[at]).ok_or_else(refused)?;
+        if target.is_some_and(|known| known != source) {
+            return Err(Error::view_of_many(database, name));
+        }
+        target = Some(source);
+    }
+    let source = target.ok_or_else(refused)?;
+    let owner = &block.sources[source as usize];
+    let table = owner.table().cloned().filter(|_| !owner.nullable).ok_or_else(refused)?;
+    if block.subqueries.iter().any(|subquery| reads(&subquery.query, &table)) {
+        return Err(refused());
+    }
+    let mut columns: Vec<(String, usize)> = Vec::new();
+    for (name, expr) in view.columns.iter().zip(&block.output) {
+        let Some((_, column)) = place(expr).filter(|(of, _)| *of == source) else { continue };
+        if columns.iter().any(|(_, known)| *known == column as usize) {
+            return Err(refused());
+        }
+        columns.push((name.clone(), column as usize));
+    }
+    check_way(context, &definition, &table, wanted)?;
+    if let Some(locked) = context.locked {
+        locked.check(database, name, name, storage::TableUse::Write)?;
+    }
+    if check_of(context, &definition)?.is_some() {
+        return Err(Error::unsupported("WITH CHECK OPTION where tables are joined"));
+    }
+    Ok(InsertTarget { definition, table, columns, check: None })
+}
+
+/// Whether a query reads a table, itself or through views.
+fn reads(query: &Query, table: &Table) -> bool {
+    match query {
+        Query::Block(block) => {
+            let of_source = |source: &Source| match &source.kind {
+                SourceKind::Table(own) => own.id == table.id,
+                SourceKind::Derived(derived) => reads(&derived.query.borrow(), table),
+                _ => false,
+            };
+            block.sources.iter().any(of_source) || block.subqueries.iter().any(|inner| reads(&inner.query, table))
+        }
+        Query::Union(union) => union.parts.iter().any(|part| reads(part, table)),
+        Query::Recursive(_) | Query::Working(_) => true,
+    }
+}
+
+/// A change with LIMIT picks rows: a view should have a key of its table, by which they are told apart. `columns` are
+/// those of the table that the view has. Without one `updatable_views_with_limit` decides.
+pub(super) fn check_limited(
+    context: &PlanContext<'_>,
+    shown: &str,
+    table: &Table,
+    columns: &[usize],
+    statement: &str,
+) -> Result<()> {
+    let has = |column: usize| columns.contains(&column);
+    let is_key = |index: &&storage::Index| {
+        let parts = &index.parts;
+        index.unique && !parts.is_empty() && parts.iter().all(|part| !table.columns[part.column].nullable)
+    };
+    let mut keys = table.indexes.iter().filter(is_key);
+    let whole = |index: &storage::Index| index.parts.iter().all(|part| has(part.column));
+    if keys.any(whole) || (0..table.columns.len()).all(has) {
+        return Ok(());
+    }
+    match context.eval.session.updatable_views_with_limit() {
+        true => Ok(()),
+        false => Err(Error::target_not_updatable(shown, statement)),
+    }
+}
+
 /// The view that an INSERT or REPLACE names, if it does.
 pub fn insert_target(
     context: &PlanContext<'_>,
     name: &ast::TableName,
+    given: &[String],
     wanted: Privileges,
 ) -> Result<Option<InsertTarget>> {
     let Some(definition) = context.find_view(name)? else { return Ok(None) };
@@ -176,7 +301,7 @@ pub fn insert_target(
     let refused = || Error::target_not_insertable(&name.name);
     let block = merged(&mut derived).ok_or_else(refused)?;
     if rules::selects_only(&block) && block.sources.len() > 1 {
-        return Err(Error::unsupported("INSERT into a view of several tables"));
+        return insert_into_join(context, definition, &view, &block, given, wanted).map(Some);
     }
     if !is_table(&block) {
         return Err(refused());
@@ -190,6 +315,10 @@ pub fn insert_target(
         columns.push((name.clone(), column));
     }
     let table = block.sources[0].table().cloned().ok_or_else(refused)?;
+    // Which rows the view has would depend on those that are inserted.
+    if block.subqueries.iter().any(|subquery| reads(&subquery.query, &table)) {
+        return Err(refused());
+    }
     if let Some(locked) = context.locked {
         locked.check(&definition.database, &definition.name, &name.name, storage::TableUse::Write)?;
     }

@@ -276,7 +276,7 @@ fn function(
             }
             match written.function {
                 AggregateFunction::GroupConcat => return Err(Error::unsupported("group_concat as window function")),
-                AggregateFunction::AnyValue | AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg => {
+                AggregateFunction::AnyValue => {
                     return Err(Error::unsupported(format!("{} as window function", written.function.name())));
                 }
                 _ => {}

@@ -1,4 +1,4 @@
-//! Stored programs: what of procedures, functions and triggers is kept in the dictionary.
+//! Stored programs: what of procedures, functions, triggers and events is kept in the dictionary.
 //!
 //! A body is kept as it was written, with the sql_mode under which it is to be read and the collations that its texts
 //! have. A session parses it once for each version of the definition that it uses.
@@ -7,9 +7,13 @@
 //! table, of one time and event, stand in the order of their ranks: texts, between any two of which there is another, so
 //! that FOLLOWS and PRECEDES write nothing but the new trigger.
 //!
+//! An event has a [`schedule`] beside its body.
+//!
 //! Not here: how a program runs (`session::program`), and the statements that define it (`session::routine`).
 
+mod event;
 mod fields;
+pub mod schedule;
 
 use format::collation::CollationId;
 
@@ -18,6 +22,7 @@ use crate::error::Result;
 use crate::parser::ast::{DataAccess, ParameterSpec, Program, ProgramKind, TriggerEvent, TypeSpec};
 use crate::parser::{parse_body, parse_parameters, parse_type};
 use crate::types::SqlMode;
+pub use event::{Event, status_words};
 use fields::{Fields, put};
 
 /// The form of what is stored; a later server can add fields behind.

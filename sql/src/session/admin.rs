@@ -176,7 +176,7 @@ impl Session {
         // What LIKE is compared with.
         let named = match show {
             Show::Triggers { .. } => 2,
-            Show::RoutineStatus { .. } => 1,
+            Show::RoutineStatus { .. } | Show::Events { .. } => 1,
             _ => 0,
         };
         self.filter(&mut table, named, filter)?;

@@ -58,7 +58,10 @@ impl Session {
             | Statement::AlterRoutine(_)
             | Statement::DropRoutine { .. }
             | Statement::CreateTrigger(_)
-            | Statement::DropTrigger { .. } => self.define_program(statement, more, sink),
+            | Statement::DropTrigger { .. }
+            | Statement::CreateEvent(_)
+            | Statement::AlterEvent(_)
+            | Statement::DropEvent { .. } => self.define_program(statement, more, sink),
             statement => self.define_now(statement, commits, more, sink),
         };
         self.leave_change(entered);

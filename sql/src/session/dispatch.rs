@@ -107,6 +107,9 @@ impl Session {
                 self.set(items)?;
                 Done::default()
             }
+            Statement::SetStatement { variables, statement, text } => {
+                return self.with_variables(variables, statement, text, more, sink);
+            }
             Statement::SetTransaction { scope, isolation, read_only } => {
                 self.set_transaction(*scope, *isolation, *read_only)?;
                 Done::default()
@@ -166,6 +169,9 @@ impl Session {
                 Done { info: "Statement prepared".to_owned(), ..Done::default() }
             }
             Statement::Execute { name, using } => return self.execute_named(name, using, more, sink),
+            Statement::ExecuteImmediate { source, using } => {
+                return self.execute_immediate(source, using, more, sink);
+            }
             Statement::Deallocate(name) => {
                 let id = self
                     .named

@@ -62,7 +62,7 @@ impl Session {
     /// `sql_select_limit`, for a query of the client's without a LIMIT of its own.
     pub(super) fn with_select_limit(&self, query: &Query) -> Option<Query> {
         let limit = self.variables.settings.sql_select_limit;
-        if limit == u64::MAX || query.limit.is_some() || !query.into.is_client() {
+        if limit == u64::MAX || query.limit.is_some() || !query.into.is_client() || self.programs.is_running() {
             return None;
         }
         let count = Expr::Literal(Literal::Integer(limit));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use binlog::{BinaryLog, FileName, Origin, Purged};
 use format::binlog::payload::Payload;
 use format::binlog::{Control, Event, EventKind, GtidSet, Query, Rows, TableMap, flags, gtid};
+use format::collation::{Charset, collation, convert};
 use format::value::{ColumnType, Value, write_double, write_i64, write_u64};
 use storage::{Trx, XidClaim};
 
@@ -252,7 +253,11 @@ impl Session {
         let Some(log) = self.own_log().filter(|log| log.logs(self.state.database.as_deref())) else {
             return Ok(self.left_out_log().or_sql()?.map(Arc::new));
         };
-        let definition = DefinitionLog::new(log, &self.statement_facts(), text.as_bytes(), false);
+        // The event says in which character set its text is: the client's.
+        let client = collation(self.variables.settings.character_set_client).charset;
+        let mut written = Vec::new();
+        convert(text.as_bytes(), Charset::Utf8mb4, client, &mut written);
+        let definition = DefinitionLog::new(log, &self.statement_facts(), &written, false);
         Ok(Some(Arc::new(match self.note() {
             Some(note) => definition.with_note(note),
             None => definition,

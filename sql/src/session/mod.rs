@@ -22,7 +22,7 @@
 //! | `state` | what functions such as DATABASE() ask |
 //! | `dispatch` | which statement does what |
 //! | `define` | definitions |
-//! | `routine`, `trigger` | definitions of stored programs |
+//! | `routine`, `trigger`, `event` | definitions of stored programs |
 //! | `program` | how these run |
 //! | `create` | tables that are created together with their rows: CREATE TABLE ... SELECT |
 //! | `files` | files of the server that statements read and write |
@@ -54,6 +54,7 @@ mod cached;
 mod create;
 mod define;
 mod dispatch;
+mod event;
 mod explain;
 mod files;
 mod grant;
@@ -85,7 +86,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use format::binlog::FormatDescription;
-use format::collation::collation;
+use format::collation::{CollationId, collation};
 use format::packet::ColumnDefinition;
 use format::packet::status as flags;
 use format::value::{Value, Zone};
@@ -112,6 +113,7 @@ use crate::variables::{SessionVariables, TimeZone};
 pub use apply::{MARIADB_MODES, branch_statement};
 pub use backup::NAMED_FILES;
 use cached::{CachedPlan, PreparedStatement};
+pub use event::EventRun;
 use state::{State, View};
 pub use targets::{Targets, targets};
 
@@ -214,6 +216,8 @@ struct Surroundings<'a> {
     mode: SqlMode,
     /// The current database.
     database: Option<&'a str>,
+    /// The character set that literals are written in, and the collation that they get.
+    literals: (CollationId, CollationId),
     /// It is part of another statement.
     is_inner: bool,
 }
@@ -505,12 +509,19 @@ impl Session {
         self.state.in_transaction.set(self.has_transaction());
     }
 
+    /// What `@@warning_count` and `@@error_count` tell the next statement.
+    pub(super) fn remember_counts(&self) {
+        let conditions = self.warnings.count();
+        self.state.last_counts.set((conditions, self.state.error_count.get()));
+    }
+
     /// Answers a statement that has no rows (any more).
     fn finish(&self, done: &Done, more: bool, sink: &mut dyn ResultSink) {
         self.finish_with(done, self.warning_count(), more, sink);
     }
 
     fn finish_with(&self, done: &Done, warnings: u16, more: bool, sink: &mut dyn ResultSink) {
+        self.remember_counts();
         self.state.rows_affected.set(done.affected_rows);
         let mut status = self.status_flags();
         if more {
@@ -550,6 +561,7 @@ impl Session {
         if !self.warnings.ends_with(&error) {
             self.warnings.push_error(&error);
         }
+        self.remember_counts();
         sink.error(&error);
         self.measure.failed(error);
     }
@@ -566,7 +578,6 @@ impl Session {
             process: &self.process,
             rights: surroundings.rights,
             database: surroundings.database,
-            warning_count: self.warnings.count(),
         }
     }
 
@@ -576,6 +587,7 @@ impl Session {
             rights: &self.rights,
             mode: self.variables.settings.sql_mode,
             database: self.state.database.as_deref(),
+            literals: (self.variables.settings.character_set_client, self.variables.settings.collation_connection),
             is_inner: false,
         }
     }
@@ -625,7 +637,7 @@ impl Session {
         let known = crate::information_schema::is_virtual(name);
         let collation = match self.instance.engine.database(name) {
             Some(database) => database.collation,
-            None if known => format::collation::CollationId::UTF8MB3_GENERAL_CI,
+            None if known => CollationId::UTF8MB3_GENERAL_CI,
             None => return Err(Error::unknown_database(name)),
         };
         self.state.database = Some(name.to_owned());

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use format::collation::collation;
 use format::packet::ColumnDefinition;
 use format::value::Value;
 use storage::{Definition, DefinitionKind, ReadMode, Table, TableUse};
@@ -18,15 +19,15 @@ use crate::executor::change::Changes;
 use crate::executor::insert::Series;
 use crate::executor::memory::{Memory, row_bytes};
 use crate::executor::{Environment, change, insert, joined_change, query};
-use crate::expression::{EvalContext, Expr, Node, parameter_type};
+use crate::expression::{Datum, EvalContext, Expr, Node, parameter_type};
 use crate::parser;
 use crate::parser::ast::{InsertSource, IntoTarget, PrepareSource, SelectInto, Statement};
 use crate::parser::normalize::parameter_kind;
 use crate::planner::change::{InsertRows, plan_insert};
-use crate::planner::joined_change::{plan_joined_delete, plan_joined_update};
+use crate::planner::joined_view;
 use crate::planner::load::plan_load;
 use crate::planner::returning::Returning;
-use crate::planner::view_change::{plan_delete, plan_update};
+use crate::planner::view_change::{Updating, plan_delete, plan_update};
 use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, TableStep, definition};
 use crate::result::ResultSink;
 use crate::status::Counter;
@@ -129,7 +130,9 @@ impl Session {
         // Before the triggers are looked at: what changes behind it is seen when the plan runs.
         let definitions_version = self.instance.engine.definitions_version();
         let view = self.view_in(surroundings);
-        let eval = EvalContext { mode: surroundings.mode, ..self.eval_context(&view, parameters) };
+        let (client, connection) = surroundings.literals;
+        let client = collation(client).charset;
+        let eval = EvalContext { mode: surroundings.mode, client, connection, ..self.eval_context(&view, parameters) };
         let context = self.plan_context_in(surroundings, &eval, trx, parameter_count, types, plain_reads);
         let results = self.variables.settings.character_set_results;
         let mut definitions: Arc<[ColumnDefinition]> = Arc::new([]);
@@ -161,9 +164,17 @@ impl Session {
                 (Plan::Insert(plan_insert(&context, insert)?), counter)
             }
             Statement::Update(update) => {
-                let plan = context.with_tables(update.with.as_ref(), || plan_update(&context, update))?;
-                self.check_safe_update(&plan.select)?;
-                (Plan::Update(plan), Counter::ComUpdate)
+                match context.with_tables(update.with.as_ref(), || plan_update(&context, update))? {
+                    Updating::Table(plan) => {
+                        self.check_safe_update(&plan.select)?;
+                        (Plan::Update(*plan), Counter::ComUpdate)
+                    }
+                    // Of a view that joins tables.
+                    Updating::Joined(plan) => {
+                        self.check_safe_update(&plan.select)?;
+                        (Plan::JoinedUpdate(*plan), Counter::ComUpdate)
+                    }
+                }
             }
             Statement::Delete(delete) => {
                 let plan = context.with_tables(delete.with.as_ref(), || plan_delete(&context, delete))?;
@@ -171,12 +182,12 @@ impl Session {
                 (Plan::Delete(plan), Counter::ComDelete)
             }
             Statement::JoinedUpdate(update) => {
-                let plan = context.with_tables(update.with.as_ref(), || plan_joined_update(&context, update))?;
+                let plan = context.with_tables(update.with.as_ref(), || joined_view::plan_update(&context, update))?;
                 self.check_safe_update(&plan.select)?;
                 (Plan::JoinedUpdate(plan), Counter::ComUpdateMulti)
             }
             Statement::JoinedDelete(delete) => {
-                let plan = context.with_tables(delete.with.as_ref(), || plan_joined_delete(&context, delete))?;
+                let plan = context.with_tables(delete.with.as_ref(), || joined_view::plan_delete(&context, delete))?;
                 self.check_safe_update(&plan.select)?;
                 (Plan::JoinedDelete(plan), Counter::ComDeleteMulti)
             }
@@ -356,7 +367,10 @@ impl Session {
             return Err(Error::new(STALE, b"HY000", "stale"));
         }
         let view = self.view_in(surroundings);
-        let context = EvalContext { mode: surroundings.mode, ..self.eval_context(&view, parameters) };
+        let (client, connection) = surroundings.literals;
+        let client = collation(client).charset;
+        let context =
+            EvalContext { mode: surroundings.mode, client, connection, ..self.eval_context(&view, parameters) };
         if !cached.runs_programs && !surroundings.is_inner {
             return self.run_with(trx, cached, &context, sink);
         }
@@ -839,6 +853,34 @@ impl Session {
         let prepared = self.prepare(&text)?;
         self.named.insert(name.to_lowercase(), prepared.id);
         Ok(())
+    }
+
+    /// EXECUTE IMMEDIATE: the statement is prepared, executed and forgotten.
+    pub(super) fn execute_immediate(
+        &mut self,
+        source: &parser::ast::Expr,
+        using: &[parser::ast::Expr],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        self.status.add(Counter::ComExecuteSql, 1);
+        let (value, ty) = self.evaluate(source)?;
+        let text = match value {
+            Value::Null => b"NULL".to_vec(),
+            value => Datum::from(value).into_text(&ty).into_owned(),
+        };
+        let values = using.iter().map(|expr| Ok(self.evaluate(expr)?.0)).collect::<Result<Vec<_>>>()?;
+        let id = self.prepare(&text)?.id;
+        if self.parameter_count(id) != Some(values.len()) {
+            self.close_statement(id);
+            return Err(Error::wrong_arguments("EXECUTE"));
+        }
+        self.execute_prepared(id, &values, more, sink);
+        self.close_statement(id);
+        match self.state.error_count.get() {
+            0 => Ok(()),
+            _ => Err(Error::new(0, b"00000", "")),
+        }
     }
 
     /// EXECUTE name USING @a, @b.

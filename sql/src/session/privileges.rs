@@ -161,6 +161,9 @@ impl Session {
             Statement::Show(show) => self.check_show(show),
             Statement::Describe { table, .. } => self.check_shown_table(table, Privileges::SELECT, "SELECT"),
             Statement::Set(items) => items.iter().try_for_each(|item| self.check_set(item)),
+            Statement::SetStatement { variables, .. } => variables.iter().try_for_each(|(name, value)| {
+                self.check_set(&SetItem::System { scope: None, name: name.clone(), value: value.clone() })
+            }),
             Statement::SetTransaction { scope: Some(scope), .. } => self.check_scope(*scope),
             Statement::LockTables(tables) => tables.iter().try_for_each(|(table, _, _)| {
                 let Some((database, name)) = self.checked_table(table)? else { return Ok(()) };
@@ -202,7 +205,7 @@ impl Session {
     }
 
     /// SUPER, or a dynamic privilege.
-    fn need_super_or(&self, name: &str) -> Result<()> {
+    pub(super) fn need_super_or(&self, name: &str) -> Result<()> {
         self.rights.need_global(self.rights.is_super_or(name), &format!("SUPER or {name}"))
     }
 
@@ -294,6 +297,12 @@ impl Session {
                 let is_own = create.definer.as_ref().is_none_or(|own| self.account_name(own) == rights.account);
                 if is_own { Ok(()) } else { self.need_super_or("SET_USER_ID") }
             }
+            Statement::CreateEvent(create) => self.check_event(&create.name, create.definer.as_ref()),
+            Statement::AlterEvent(alter) => {
+                self.check_event(&alter.name, alter.definer.as_ref())?;
+                alter.rename.as_ref().map_or(Ok(()), |to| self.check_event(to, None))
+            }
+            Statement::DropEvent { name, .. } => self.check_event(name, None),
             Statement::DropTables { temporary: true, .. } => Ok(()),
             Statement::DropTables { tables, .. } | Statement::DropViews { views: tables, .. } => {
                 tables.iter().try_for_each(|table| self.need_table(Privileges::DROP, table))

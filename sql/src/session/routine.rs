@@ -5,7 +5,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use format::collation::CollationId;
+use format::collation::{Charset, CollationId, collation, convert};
 use storage::{Definition, DefinitionKind};
 
 use super::program::check_types;
@@ -26,6 +26,7 @@ pub(super) fn kind_of(kind: ProgramKind) -> DefinitionKind {
         ProgramKind::Procedure => DefinitionKind::Procedure,
         ProgramKind::Function => DefinitionKind::Function,
         ProgramKind::Trigger => DefinitionKind::Trigger,
+        ProgramKind::Event => DefinitionKind::Event,
     }
 }
 
@@ -47,6 +48,9 @@ impl Session {
             Statement::DropRoutine { kind, name, if_exists } => session.drop_routine(*kind, name, *if_exists),
             Statement::CreateTrigger(create) => session.create_trigger(create),
             Statement::DropTrigger { name, if_exists } => session.drop_trigger(name, *if_exists),
+            Statement::CreateEvent(create) => session.create_event(create),
+            Statement::AlterEvent(alter) => session.alter_event(alter),
+            Statement::DropEvent { name, if_exists } => session.drop_event(name, *if_exists),
             _ => Err(Error::internal("no program is defined")),
         });
         self.forget_plans();
@@ -98,6 +102,14 @@ impl Session {
         }
     }
 
+    /// What the client has written, as it is kept: in UTF-8.
+    pub(super) fn program_text(&self, written: &[u8]) -> String {
+        let client = collation(self.variables.settings.character_set_client).charset;
+        let mut text = Vec::new();
+        convert(written, client, Charset::Utf8mb4, &mut text);
+        String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+
     /// The database that a program is in: its name, and its collation.
     pub(super) fn program_database(&self, name: &TableName) -> Result<(String, CollationId)> {
         let database = database_of(name, self.state.database.as_deref())?;
@@ -147,7 +159,7 @@ impl Session {
             name: name.clone(),
             parameters: create.parameters_text.clone(),
             returns: create.returns_text.clone(),
-            body: create.body_text.clone(),
+            body: self.program_text(&create.body_text),
             deterministic: said.deterministic.unwrap_or(false),
             access: said.access.unwrap_or(DataAccess::Contains),
             as_invoker: said.as_invoker.unwrap_or(false),

@@ -99,8 +99,17 @@ impl Session {
             if is_global && of_gtids {
                 self.check_gtid_variable(&name, None)?;
             }
+            self.check_event_scheduler(&name, None)?;
             if persists {
                 return self.persist(scope, &name, None);
+            }
+            if !is_global {
+                match name.as_str() {
+                    "insert_id" => self.state.insert_id.set(0),
+                    "last_insert_id" | "identity" => self.state.last_insert_id.set(0),
+                    "timestamp" => self.state.timestamp = None,
+                    _ => {}
+                }
             }
             let notices = match is_global {
                 true => self.instance.variables.set_default(&name)?,
@@ -119,6 +128,7 @@ impl Session {
         }
         if is_global {
             self.check_statement_log(&name, &value)?;
+            self.check_event_scheduler(&name, Some(&value))?;
         }
         if persists {
             return self.persist(scope, &name, Some(&value));
@@ -236,6 +246,23 @@ impl Session {
         Ok(())
     }
 
+    /// A server that was started without events has none.
+    fn check_event_scheduler(&self, name: &str, value: Option<&Value>) -> Result<()> {
+        if name != "event_scheduler" {
+            return Ok(());
+        }
+        if self.instance.variables.text(name) == "DISABLED" {
+            return Err(Error::events_are_disabled());
+        }
+        match value {
+            Some(Value::Bytes(text)) if text.eq_ignore_ascii_case(b"disabled") => {
+                Err(Error::wrong_value_for_variable(name, "DISABLED"))
+            }
+            Some(Value::Int(2) | Value::UInt(2)) => Err(Error::wrong_value_for_variable(name, "2")),
+            _ => Ok(()),
+        }
+    }
+
     fn after_set(&mut self, name: &str, is_global: bool) -> Result<()> {
         if !is_global {
             self.overrides_next(name);
@@ -243,6 +270,9 @@ impl Session {
         }
         if is_global && matches!(name, "mandatory_roles" | "partial_revokes") {
             self.instance.accounts.count_change();
+        }
+        if is_global && name == "event_scheduler" {
+            self.instance.events.ring();
         }
         self.forget_plans();
         Ok(())
@@ -256,6 +286,82 @@ impl Session {
                 message: notice.message,
             });
         }
+    }
+
+    /// SET STATEMENT ... FOR statement: the variables have their values again when it has ended, however it ends.
+    pub(super) fn with_variables(
+        &mut self,
+        variables: &[(String, ast::Expr)],
+        statement: &ast::Statement,
+        text: &str,
+        more: bool,
+        sink: &mut dyn crate::result::ResultSink,
+    ) -> Result<()> {
+        // What is the connection's, the transaction's or the log's is not that of a single statement.
+        const REFUSED: &[&str] = &[
+            "autocommit",
+            "character_set_client",
+            "character_set_connection",
+            "character_set_filesystem",
+            "collation_connection",
+            "gtid_next",
+            "identity",
+            "insert_id",
+            "interactive_timeout",
+            "last_insert_id",
+            "pseudo_thread_id",
+            "skip_replication",
+            "sql_log_bin",
+            "sql_log_off",
+            "transaction_isolation",
+            "transaction_read_only",
+            "tx_isolation",
+            "tx_read_only",
+            "wait_timeout",
+        ];
+        let mut before = Vec::new();
+        let timestamp = self.state.timestamp;
+        let mut refusal = None;
+        for (name, value) in variables {
+            let name = name.to_ascii_lowercase();
+            let set = match REFUSED.contains(&name.as_str()) {
+                true => {
+                    let text = format!("The system variable {name} cannot be set in SET STATEMENT.");
+                    Err(Error::new(1971, b"HY000", text))
+                }
+                false => self.variables.select(&self.instance.variables, &name, true).and_then(|old| {
+                    let item = SetItem::System {
+                        scope: Some(VariableScope::Session),
+                        name: name.clone(),
+                        value: value.clone(),
+                    };
+                    self.set(&[item])?;
+                    before.push((name, old));
+                    Ok(())
+                }),
+            };
+            if let Err(error) = set {
+                refusal = Some(error);
+                break;
+            }
+        }
+        let result = match refusal {
+            Some(error) => Err(error),
+            None => {
+                if !self.source.is_empty() {
+                    self.remember_source(text.as_bytes());
+                }
+                self.dispatch(statement, more, sink)
+            }
+        };
+        for (name, old) in before.into_iter().rev() {
+            match name.as_str() {
+                "timestamp" => self.state.timestamp = timestamp,
+                name => self.variables.fill_in(name, old),
+            }
+        }
+        self.forget_plans();
+        result
     }
 
     fn set_text(&mut self, name: &str, value: &str) -> Result<()> {

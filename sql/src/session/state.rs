@@ -46,6 +46,8 @@ pub struct State {
     /// SET TIMESTAMP: seconds and microseconds that NOW() answers.
     pub timestamp: Option<(i64, u32)>,
     pub error_count: Cell<u64>,
+    /// Conditions and errors of the last statement.
+    pub last_counts: Cell<(u64, u64)>,
     /// What the statement has done so far.
     pub rows_sent: Cell<u64>,
     pub rows_examined: Cell<u64>,
@@ -78,6 +80,7 @@ impl State {
             found_rows: Cell::new(0),
             timestamp: None,
             error_count: Cell::new(0),
+            last_counts: Cell::default(),
             rows_sent: Cell::new(0),
             rows_examined: Cell::new(0),
             rows_affected: Cell::new(0),
@@ -99,7 +102,6 @@ pub struct View<'a> {
     pub process: &'a Arc<Process>,
     pub rights: &'a Rights,
     pub database: Option<&'a str>,
-    pub warning_count: u64,
 }
 
 impl SessionState for View<'_> {
@@ -156,9 +158,9 @@ impl SessionState for View<'_> {
             match name.as_str() {
                 "last_insert_id" | "identity" => return Ok(Value::UInt(self.state.last_insert_id.get())),
                 "insert_id" => return Ok(Value::UInt(self.state.insert_id.get())),
-                "warning_count" => return Ok(Value::UInt(self.warning_count)),
+                "warning_count" => return Ok(Value::UInt(self.state.last_counts.get().0)),
                 "in_transaction" => return Ok(Value::UInt(self.state.in_transaction.get().into())),
-                "error_count" => return Ok(Value::UInt(self.state.error_count.get())),
+                "error_count" => return Ok(Value::UInt(self.state.last_counts.get().1)),
                 "pseudo_thread_id" => return Ok(Value::UInt(self.process.id as u64)),
                 "timestamp" => {
                     let (seconds, micros) = self.state.timestamp.unwrap_or_else(super::clock);
@@ -215,6 +217,11 @@ impl SessionState for View<'_> {
 
     fn optimizer_switches(&self) -> Switches {
         self.variables.settings.optimizer_switches
+    }
+
+    fn updatable_views_with_limit(&self) -> bool {
+        let value = self.variables.select(&self.instance.variables, "updatable_views_with_limit", false);
+        value.is_ok_and(|value| value != Value::Int(0))
     }
 
     fn check_constraints(&self) -> bool {

@@ -49,7 +49,7 @@ impl Session {
             before: create.before,
             event: create.event,
             rank: Vec::new(),
-            body: create.body_text.clone(),
+            body: self.program_text(&create.body_text),
             origin: self.program_origin(definer, collation),
         };
         let verb = if create.or_replace { "CREATE OR REPLACE" } else { "CREATE" };

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use format::collation::collation;
 use storage::{Definition, DefinitionKind, ReadMode};
 
 use super::Session;
@@ -143,7 +144,8 @@ impl Session {
                 return Err(Error::wrong_column_name(name));
             }
         }
-        let text = print::query(&query, None)?;
+        let client = collation(self.variables.settings.character_set_client).charset;
+        let text = print::query_in(&query, None, client)?;
         // What does not come back as it was is not kept.
         if !views::parse(&text).and_then(|query| print::query(&query, None)).is_ok_and(|again| again == text) {
             return Err(Error::unsupported("this query in a view"));

@@ -249,6 +249,11 @@ impl GlobalVariables {
         Arc::make_mut(&mut *current).settings.system_zone = zone;
     }
 
+    /// The machine's zone.
+    pub fn system_zone(&self) -> Zone {
+        self.current.read().settings.system_zone
+    }
+
     /// `SHOW GLOBAL VARIABLES`: names in order, aliases included, and values as text.
     pub fn show(&self) -> Vec<(&'static str, String)> {
         let snapshot = self.snapshot();

@@ -38,7 +38,9 @@ pub fn compute(
         return sums.extremes(&frames);
     }
     let is_suffix = call.frame.end == Bound::UnboundedFollowing && call.frame.start != Bound::UnboundedPreceding;
-    if is_suffix && !aggregate.can_remove() {
+    // The order of its rows is the order of what it gives.
+    let is_ordered = matches!(aggregate.function, AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg);
+    if is_suffix && !aggregate.can_remove() && !is_ordered {
         return sums.backwards(&frames);
     }
     sums.forwards(&frames)

@@ -68,6 +68,14 @@ impl Binder<'_> {
         } else {
             typing::aggregate(aggregate.function, args.first().map(|arg| &arg.ty), self.div_precision_increment)
         };
-        Ok(AggregateCall { function: aggregate.function, distinct: aggregate.distinct, args, order_by, separator, ty })
+        Ok(AggregateCall {
+            function: aggregate.function,
+            distinct: aggregate.distinct,
+            args,
+            order_by,
+            separator,
+            limit: aggregate.limit,
+            ty,
+        })
     }
 }

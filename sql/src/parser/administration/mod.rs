@@ -225,6 +225,12 @@ impl Parser<'_> {
                 }
                 Ok(Statement::Prepare { name, source: PrepareSource::Text(self.text_bytes()?) })
             }
+            "EXECUTE" if self.is_word("IMMEDIATE") && !self.is_word_at(1, "USING") && self.at + 1 < self.last => {
+                self.advance();
+                let source = self.expr()?;
+                let using = if self.take_word("USING") { self.list(Self::expr)? } else { Vec::new() };
+                Ok(Statement::ExecuteImmediate { source, using })
+            }
             "EXECUTE" => {
                 let name = self.name()?;
                 let mut using = Vec::new();

@@ -22,9 +22,12 @@ impl Parser<'_> {
             self.advance();
             return Ok(Statement::SetRole(self.role_choice(true)?));
         }
-        if self.is_any_word(&["RESOURCE", "STATEMENT"]) && !self.is_symbol_at(1, "=") {
+        if self.is_word("STATEMENT") && self.is_name_at(1) {
+            return self.set_statement();
+        }
+        if self.is_word("RESOURCE") && !self.is_symbol_at(1, "=") {
             self.skip_rest()?;
-            return Ok(Statement::Unsupported("SET RESOURCE GROUP or SET STATEMENT".into()));
+            return Ok(Statement::Unsupported("SET RESOURCE GROUP".into()));
         }
         if self.take_word("DEFAULT") {
             self.expect_word("ROLE")?;
@@ -34,6 +37,21 @@ impl Parser<'_> {
         let mut scope = None;
         let items = self.list(|parser| parser.set_item(&mut scope))?;
         Ok(Statement::Set(items))
+    }
+
+    /// SET STATEMENT name = value, ... FOR statement: MariaDB's.
+    fn set_statement(&mut self) -> Result<Statement> {
+        self.advance();
+        let variables = self.list(|parser| {
+            let name = parser.name()?;
+            parser.expect_symbol("=")?;
+            let value = if parser.take_word("DEFAULT") { Expr::Default } else { parser.set_value()? };
+            Ok((name, value))
+        })?;
+        self.expect_word("FOR")?;
+        let start = self.peek().start;
+        let statement = Box::new(self.nested(Self::statement)?);
+        Ok(Statement::SetStatement { variables, statement, text: self.text_since(start) })
     }
 
     pub(in crate::parser) fn set_item(&mut self, scope: &mut Option<VariableScope>) -> Result<SetItem> {
@@ -97,7 +115,10 @@ impl Parser<'_> {
     fn set_value(&mut self) -> Result<Expr> {
         let ends = |parser: &Self, ahead: usize| {
             let token = parser.peek_at(ahead);
-            token.kind == Kind::End || parser.is_symbol_at(ahead, ",") || parser.is_symbol_at(ahead, ";")
+            token.kind == Kind::End
+                || parser.is_symbol_at(ahead, ",")
+                || parser.is_symbol_at(ahead, ";")
+                || parser.is_word_at(ahead, "FOR")
         };
         if self.peek().kind == Kind::Word && ends(self, 1) {
             if self.take_word("DEFAULT") {

@@ -171,9 +171,10 @@ impl Parser<'_> {
             "PROCEDURE" => Show::CreateProgram { kind: ProgramKind::Procedure, name: self.table_name()? },
             "FUNCTION" => Show::CreateProgram { kind: ProgramKind::Function, name: self.table_name()? },
             "TRIGGER" => Show::CreateProgram { kind: ProgramKind::Trigger, name: self.table_name()? },
-            kind @ ("EVENT" | "PACKAGE") => {
+            "EVENT" => Show::CreateProgram { kind: ProgramKind::Event, name: self.table_name()? },
+            "PACKAGE" => {
                 self.skip_rest()?;
-                Show::Other(format!("CREATE {kind}"))
+                Show::Other("CREATE PACKAGE".to_owned())
             }
             _ => {
                 self.at -= 1;
@@ -220,7 +221,9 @@ impl Parser<'_> {
             } else if self.is_word("ANALYZE") && !self.is_symbol_at(1, ".") {
                 self.advance();
                 analyze = true;
-            } else if self.is_any_word(&["EXTENDED", "PARTITIONS"]) && self.peek_at(1).kind == Kind::Word {
+            } else if self.is_any_word(&["EXTENDED", "PARTITIONS"])
+                && (self.peek_at(1).kind == Kind::Word || self.is_symbol_at(1, "("))
+            {
                 self.advance();
             } else {
                 break;

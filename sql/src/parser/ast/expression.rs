@@ -260,6 +260,8 @@ pub struct Aggregate {
     /// GROUP_CONCAT's.
     pub order_by: Vec<OrderItem>,
     pub separator: Option<Vec<u8>>,
+    /// MariaDB's LIMIT of GROUP_CONCAT: how many are passed over, and how many are taken.
+    pub limit: Option<(u64, u64)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -13,6 +13,7 @@
 mod administration;
 mod change;
 mod definition;
+mod event;
 mod expression;
 mod files;
 mod program;
@@ -24,6 +25,7 @@ mod window;
 pub use administration::*;
 pub use change::*;
 pub use definition::*;
+pub use event::*;
 pub use expression::*;
 pub use files::*;
 pub use format::value::IntervalUnit;
@@ -99,6 +101,12 @@ pub enum Statement {
         name: TableName,
         if_exists: bool,
     },
+    CreateEvent(Box<CreateEvent>),
+    AlterEvent(Box<AlterEvent>),
+    DropEvent {
+        name: TableName,
+        if_exists: bool,
+    },
     Call(Box<Call>),
     Signal(Box<Signal>),
     GetDiagnostics(Box<GetDiagnostics>),
@@ -135,6 +143,12 @@ pub enum Statement {
 
     /// SET a = 1, @b = 2, GLOBAL c = 3, NAMES ...: in the order written.
     Set(Vec<SetItem>),
+    /// SET STATEMENT ... FOR statement: values of session variables for its time. `text`: the statement's.
+    SetStatement {
+        variables: Vec<(String, Expr)>,
+        statement: Box<Statement>,
+        text: String,
+    },
     /// SET [GLOBAL|SESSION] TRANSACTION. Without a scope it is for the next transaction alone.
     SetTransaction {
         scope: Option<VariableScope>,
@@ -183,6 +197,11 @@ pub enum Statement {
     Execute {
         name: String,
         using: Vec<String>,
+    },
+    /// EXECUTE IMMEDIATE: a statement that is a value.
+    ExecuteImmediate {
+        source: Expr,
+        using: Vec<Expr>,
     },
     Deallocate(String),
 

@@ -41,14 +41,21 @@ pub enum ProgramKind {
     Procedure,
     Function,
     Trigger,
+    Event,
 }
 
 impl ProgramKind {
+    /// Whether it runs inside of another statement.
+    pub fn is_inner(self) -> bool {
+        matches!(self, ProgramKind::Function | ProgramKind::Trigger)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             ProgramKind::Procedure => "PROCEDURE",
             ProgramKind::Function => "FUNCTION",
             ProgramKind::Trigger => "TRIGGER",
+            ProgramKind::Event => "EVENT",
         }
     }
 }
@@ -315,7 +322,8 @@ pub struct CreateRoutine {
     pub returns_text: String,
     pub characteristics: Characteristics,
     pub program: Program,
-    pub body_text: String,
+    /// As it was written.
+    pub body_text: Vec<u8>,
 }
 
 /// ALTER PROCEDURE, ALTER FUNCTION
@@ -359,5 +367,6 @@ pub struct CreateTrigger {
     /// FOLLOWS (true) or PRECEDES another one.
     pub order: Option<(bool, String)>,
     pub program: Program,
-    pub body_text: String,
+    /// As it was written.
+    pub body_text: Vec<u8>,
 }

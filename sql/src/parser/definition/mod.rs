@@ -70,13 +70,12 @@ impl Parser<'_> {
         if let Some(program) = self.create_program(or_replace)? {
             return Ok(program);
         }
-        // VIEW with its options, EVENT, SERVER ...
+        // SERVER, TABLESPACE ...
         let known = [
             "VIEW",
             "ALGORITHM",
             "DEFINER",
             "SQL",
-            "EVENT",
             "SERVER",
             "AGGREGATE",
             "TABLESPACE",
@@ -87,14 +86,9 @@ impl Parser<'_> {
             "PACKAGE",
         ];
         let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
-        let what = ["VIEW", "EVENT"]
-            .iter()
-            .find(|what| self.tokens[self.at..].iter().any(|t| self.bytes(*t).eq_ignore_ascii_case(what.as_bytes())))
-            .copied()
-            .unwrap_or(word);
-        let what = if ["ALGORITHM", "DEFINER", "SQL"].contains(&word) { what } else { word };
+        let of_view = ["ALGORITHM", "DEFINER", "SQL"].contains(&word);
         self.skip_rest()?;
-        Ok(Statement::Unsupported(format!("CREATE {what}")))
+        Ok(Statement::Unsupported(format!("CREATE {}", if of_view { "VIEW" } else { word })))
     }
 
     pub(super) fn if_not_exists(&mut self) -> Result<bool> {
@@ -189,7 +183,7 @@ impl Parser<'_> {
         if let Some(program) = self.drop_program()? {
             return Ok(program);
         }
-        let known = ["EVENT", "SERVER", "TABLESPACE", "UNDO", "SEQUENCE", "PACKAGE"];
+        let known = ["SERVER", "TABLESPACE", "UNDO", "SEQUENCE", "PACKAGE"];
         let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
         self.skip_rest()?;
         Ok(Statement::Unsupported(format!("DROP {word}")))

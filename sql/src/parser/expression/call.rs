@@ -185,8 +185,14 @@ impl Parser<'_> {
 
     fn aggregate(&mut self, function: AggregateFunction) -> Result<Expr> {
         self.expect_symbol("(")?;
-        let mut aggregate =
-            Aggregate { function, distinct: false, args: Vec::new(), order_by: Vec::new(), separator: None };
+        let mut aggregate = Aggregate {
+            function,
+            distinct: false,
+            args: Vec::new(),
+            order_by: Vec::new(),
+            separator: None,
+            limit: None,
+        };
         if function == AggregateFunction::Count && self.take_symbol("*") {
             self.expect_symbol(")")?;
         } else {
@@ -206,6 +212,14 @@ impl Parser<'_> {
                 }
                 if self.take_word("SEPARATOR") {
                     aggregate.separator = Some(self.text_bytes()?);
+                }
+                if self.take_word("LIMIT") {
+                    let first = self.integer()?;
+                    aggregate.limit = Some(match self.take_any_word(&["OFFSET"]) {
+                        Some(_) => (self.integer()?, first),
+                        None if self.take_symbol(",") => (first, self.integer()?),
+                        None => (0, first),
+                    });
                 }
             }
             self.expect_symbol(")")?;

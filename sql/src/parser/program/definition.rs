@@ -1,4 +1,4 @@
-//! CREATE, ALTER and DROP of procedures, functions and triggers.
+//! CREATE, ALTER and DROP of procedures, functions and triggers; where those of events are told apart.
 
 use super::ProgramScope;
 use super::scope::Names;
@@ -8,7 +8,7 @@ use crate::parser::ast::*;
 use crate::parser::lexer::Kind;
 
 impl Parser<'_> {
-    /// Behind CREATE [OR REPLACE]: a procedure, function or trigger. Nothing is taken if it is something else.
+    /// Behind CREATE [OR REPLACE]: a procedure, function, trigger or event. Nothing is taken if it is something else.
     pub(in crate::parser) fn create_program(&mut self, or_replace: bool) -> Result<Option<Statement>> {
         let start = self.at;
         let mut definer = None;
@@ -16,9 +16,10 @@ impl Parser<'_> {
             self.at += 2;
             definer = Some(self.user_name()?);
         }
-        let kind = match self.take_any_word(&["PROCEDURE", "FUNCTION", "TRIGGER"]) {
+        let kind = match self.take_any_word(&["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"]) {
             Some("PROCEDURE") => ProgramKind::Procedure,
             Some("FUNCTION") => ProgramKind::Function,
+            Some("EVENT") => ProgramKind::Event,
             Some(_) => ProgramKind::Trigger,
             None => {
                 self.at = start;
@@ -26,7 +27,10 @@ impl Parser<'_> {
             }
         };
         if self.program.is_some() {
-            return Err(Error::nested_create(kind.name()));
+            return Err(match kind {
+                ProgramKind::Event => Error::nested_event(),
+                _ => Error::nested_create(kind.name()),
+            });
         }
         let if_not_exists = self.if_not_exists()?;
         let name = self.table_name()?;
@@ -37,6 +41,7 @@ impl Parser<'_> {
         self.read_on();
         Ok(Some(match kind {
             ProgramKind::Trigger => self.create_trigger(or_replace, if_not_exists, definer, name)?,
+            ProgramKind::Event => self.create_event(or_replace, if_not_exists, definer, name)?,
             _ => self.create_routine(kind, or_replace, if_not_exists, definer, name)?,
         }))
     }
@@ -75,7 +80,7 @@ impl Parser<'_> {
         let characteristics = self.characteristics(true)?;
         let start = self.peek().start;
         let body = self.step()?;
-        let body_text = self.text_since(start);
+        let body_text = self.bytes_since(start);
         self.end_program()?;
         let shown = match &name.database {
             Some(database) => format!("{database}.{}", name.name),
@@ -101,7 +106,7 @@ impl Parser<'_> {
         })))
     }
 
-    fn take_program(&mut self, body: Step) -> Result<Program> {
+    pub(super) fn take_program(&mut self, body: Step) -> Result<Program> {
         let unexpected = self.unexpected();
         let scope = *self.program.take().ok_or(unexpected)?;
         let ProgramScope { variables, cursors, slots, assigned, .. } = scope;
@@ -180,7 +185,7 @@ impl Parser<'_> {
         self.program = Some(Box::new(ProgramScope::new(ProgramKind::Trigger, Some((before, event)))));
         let start = self.peek().start;
         let body = self.step()?;
-        let body_text = self.text_since(start);
+        let body_text = self.bytes_since(start);
         self.end_program()?;
         let program = self.take_program(body)?;
         Ok(Statement::CreateTrigger(Box::new(CreateTrigger {
@@ -197,20 +202,25 @@ impl Parser<'_> {
         })))
     }
 
-    /// Behind DROP: a procedure, function or trigger, if it is one.
+    /// Behind DROP: a procedure, function, trigger or event, if it is one.
     pub(in crate::parser) fn drop_program(&mut self) -> Result<Option<Statement>> {
-        let Some(word) = self.take_any_word(&["PROCEDURE", "FUNCTION", "TRIGGER"]) else { return Ok(None) };
+        let words = ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"];
+        let Some(word) = self.take_any_word(&words) else { return Ok(None) };
         let if_exists = self.if_exists()?;
         let name = self.table_name()?;
         Ok(Some(match word {
             "PROCEDURE" => Statement::DropRoutine { kind: ProgramKind::Procedure, name, if_exists },
             "FUNCTION" => Statement::DropRoutine { kind: ProgramKind::Function, name, if_exists },
+            "EVENT" => Statement::DropEvent { name, if_exists },
             _ => Statement::DropTrigger { name, if_exists },
         }))
     }
 
     /// Behind ALTER.
     pub(in crate::parser) fn alter_program(&mut self) -> Result<Option<Statement>> {
+        if let Some(event) = self.alter_event()? {
+            return Ok(Some(event));
+        }
         let Some(word) = self.take_any_word(&["PROCEDURE", "FUNCTION"]) else { return Ok(None) };
         let kind = if word == "PROCEDURE" { ProgramKind::Procedure } else { ProgramKind::Function };
         let name = self.table_name()?;

@@ -1,4 +1,4 @@
-//! Stored programs: CREATE PROCEDURE, FUNCTION and TRIGGER, and the language of their bodies.
+//! Stored programs: CREATE PROCEDURE, FUNCTION, TRIGGER and EVENT, and the language of their bodies.
 //!
 //! | module | idea |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | `conditions` | SIGNAL, RESIGNAL, GET DIAGNOSTICS |
 //! | `sql` | statements of SQL in a program, and which may stand there |
 //! | `definition` | what stands around a body |
+//! | `event` | what stands around the body of an event |
 //!
 //! A statement has all tokens up to its semicolon; a program goes on behind it, to the END of its body. So the parser
 //! reads on when a body begins, and a statement inside of it sees the tokens up to its own semicolon alone.
@@ -15,6 +16,7 @@
 mod conditions;
 mod declare;
 mod definition;
+mod event;
 mod scope;
 mod sql;
 mod steps;

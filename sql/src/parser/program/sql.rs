@@ -40,17 +40,20 @@ impl Parser<'_> {
             Statement::AlterRoutine(alter) => return Err(Error::nested_drop(alter.kind.name())),
             Statement::DropRoutine { kind, .. } => return Err(Error::nested_drop(kind.name())),
             Statement::DropTrigger { .. } => return Err(Error::nested_drop("TRIGGER")),
+            Statement::CreateEvent(_) => return Err(Error::nested_event()),
+            Statement::AlterEvent(alter) if alter.body.is_some() => return Err(Error::nested_event()),
+            Statement::SetStatement { statement, .. } => self.check_allowed(statement)?,
             Statement::LockTables(_) => return nowhere("LOCK"),
             Statement::UnlockTables => return nowhere("UNLOCK"),
             Statement::Load(_) => return nowhere("LOAD DATA"),
             Statement::Use(_) => return nowhere("USE"),
             Statement::CreateView(create) if create.alter => return nowhere("ALTER VIEW"),
-            Statement::Explain { .. } if kind != ProgramKind::Procedure => {
+            Statement::Explain { .. } if kind.is_inner() => {
                 return Err(Error::no_result_from(kind.name()));
             }
             _ => {}
         }
-        if kind == ProgramKind::Procedure {
+        if !kind.is_inner() {
             return Ok(());
         }
         match statement {
@@ -64,9 +67,10 @@ impl Parser<'_> {
             Statement::Show(_) | Statement::Describe { .. } | Statement::Maintain { .. } => {
                 Err(Error::no_result_from(kind.name()))
             }
-            Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => {
-                Err(Error::not_in_function("Dynamic SQL"))
-            }
+            Statement::Prepare { .. }
+            | Statement::Execute { .. }
+            | Statement::ExecuteImmediate { .. }
+            | Statement::Deallocate(_) => Err(Error::not_in_function("Dynamic SQL")),
             Statement::Flush { .. } => Err(Error::not_in_function("FLUSH")),
             Statement::Reset(_) | Statement::ResetReplica { .. } => Err(Error::not_in_function("RESET")),
             Statement::Savepoint(_) | Statement::RollbackTo(_) | Statement::ReleaseSavepoint(_) => {

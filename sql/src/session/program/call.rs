@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use format::collation::{CollationId, collation};
 use format::packet::status as flags;
 use format::value::{ColumnType, Value};
 use storage::{Definition, DefinitionKind};
@@ -21,10 +22,12 @@ use crate::types::{SqlMode, TypeInfo};
 use crate::variables::mode_text;
 
 /// What of a session a procedure replaces while it runs.
-struct Outside {
+pub(super) struct Outside {
     rights: Option<(Rights, u64)>,
     mode: SqlMode,
     database: Option<String>,
+    /// `character_set_client` and `collation_connection`.
+    literals: (CollationId, CollationId),
 }
 
 impl Session {
@@ -46,7 +49,7 @@ impl Session {
     }
 
     /// Takes on what a procedure brings.
-    fn enter_procedure(&mut self, compiled: &Compiled, rights: Option<Arc<Rights>>) -> Outside {
+    pub(super) fn enter_procedure(&mut self, compiled: &Compiled, rights: Option<Arc<Rights>>) -> Outside {
         let own = rights.map(|rights| {
             let version = self.rights_version;
             (std::mem::replace(&mut self.rights, (*rights).clone()), version)
@@ -54,7 +57,10 @@ impl Session {
         let database = compiled.definition.database.to_string();
         let mode = self.variables.settings.sql_mode;
         self.set_program_mode(compiled.mode);
-        Outside { rights: own, mode, database: self.state.database.replace(database) }
+        let settings = &self.variables.settings;
+        let literals = (settings.character_set_client, settings.collation_connection);
+        self.set_literals(compiled.literals);
+        Outside { rights: own, mode, database: self.state.database.replace(database), literals }
     }
 
     fn set_program_mode(&mut self, mode: SqlMode) {
@@ -64,9 +70,27 @@ impl Session {
         }
     }
 
-    fn leave_procedure(&mut self, outside: Outside) {
+    /// What literals are written in, and become.
+    fn set_literals(&mut self, (client, connection): (CollationId, CollationId)) {
+        let settings = &self.variables.settings;
+        if (settings.character_set_client, settings.collation_connection) == (client, connection) {
+            return;
+        }
+        let text = |name: &str| Value::Bytes(name.into());
+        let (client, connection) = (collation(client), collation(connection));
+        self.variables.fill_in("character_set_client", text(client.charset.name()));
+        self.variables.fill_in("character_set_connection", text(connection.charset.name()));
+        self.variables.fill_in("collation_connection", text(connection.name));
+    }
+
+    pub(super) fn leave_procedure(&mut self, outside: Outside) {
         self.set_program_mode(outside.mode);
-        self.state.database = outside.database;
+        // It may have been dropped meanwhile.
+        let is_there = |name: &String| {
+            self.instance.engine.database(name).is_some() || crate::information_schema::is_virtual(name)
+        };
+        self.state.database = outside.database.filter(is_there);
+        self.set_literals(outside.literals);
         if let Some((rights, version)) = outside.rights {
             self.rights = rights;
             // If accounts have changed meanwhile, the session's rights are made anew.

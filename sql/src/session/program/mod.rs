@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   CALL p(..)        Run with the session      each statement like one of the client's: it commits, sends rows
+//!   events            the same, in a session of their own
 //!   f(..), triggers   Run inside of a statement its transaction, its locks, its log; nothing is sent
 //! ```
 //!
@@ -204,6 +205,22 @@ impl Session {
         let done = super::Done { affected_rows: self.state.row_count.get().max(0) as u64, ..super::Done::default() };
         self.finish(&done, more, sink);
         Ok(())
+    }
+
+    /// Runs the body of an event.
+    pub(super) fn run_program(&mut self, definition: &Arc<Definition>) -> Result<()> {
+        let account = self.rights.account.clone();
+        let mut unit = self.programs.take(definition, None, &account, self.generation)?;
+        let compiled = unit.compiled.clone();
+        self.programs.enter(definition)?;
+        let outside = self.enter_procedure(&compiled, None);
+        let frame = vec![Value::Null; compiled.locals.len()];
+        let mut nobody = sink::Nobody;
+        let host = Host::Session { session: self, sink: &mut nobody };
+        let ran = Run::of_program(host, &compiled, &mut unit, frame).run();
+        self.leave_procedure(outside);
+        self.programs.leave();
+        ran
     }
 
     pub(super) fn signal(&mut self, signal: &Signal) -> Result<()> {

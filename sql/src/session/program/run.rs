@@ -126,6 +126,7 @@ impl<'h, 'p> Run<'h, 'p> {
                 rights: rights.as_deref().unwrap_or(own.rights),
                 mode: compiled.mode,
                 database: Some(&compiled.definition.database),
+                literals: compiled.literals,
                 is_inner: true,
             },
             (Host::Statement { .. }, None) => Surroundings { is_inner: true, ..own },
@@ -211,6 +212,7 @@ impl<'h, 'p> Run<'h, 'p> {
         let warnings = &self.session().warnings;
         let before = match clears {
             true => {
+                self.session().remember_counts();
                 warnings.clear();
                 Vec::new()
             }

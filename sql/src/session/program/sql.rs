@@ -242,9 +242,10 @@ impl Run<'_, '_> {
     fn other_sql(&mut self, step: &SqlStep) -> Result<()> {
         let Host::Session { session, sink } = &mut self.host else {
             return Err(match &step.statement {
-                Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => {
-                    Error::not_in_function("Dynamic SQL")
-                }
+                Statement::Prepare { .. }
+                | Statement::Execute { .. }
+                | Statement::ExecuteImmediate { .. }
+                | Statement::Deallocate(_) => Error::not_in_function("Dynamic SQL"),
                 Statement::Flush { .. } => Error::not_in_function("FLUSH"),
                 Statement::Savepoint(_) | Statement::RollbackTo(_) | Statement::ReleaseSavepoint(_) => {
                     Error::unsupported("savepoints in stored functions and triggers")
@@ -252,7 +253,13 @@ impl Run<'_, '_> {
                 _ => Error::commit_in_function(),
             });
         };
-        if matches!(step.statement, Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_)) {
+        if matches!(
+            step.statement,
+            Statement::Prepare { .. }
+                | Statement::Execute { .. }
+                | Statement::ExecuteImmediate { .. }
+                | Statement::Deallocate(_)
+        ) {
             session.programs.note_prepared();
         }
         if !step.reads.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use format::collation::CollationId;
 use format::value::ColumnType;
 use storage::{Definition, DefinitionKind, Table};
 
@@ -11,7 +12,7 @@ use crate::column_types::column_type;
 use crate::error::{Error, Result};
 use crate::expression::Expr;
 use crate::parser::ast::{ParameterMode, Program, ProgramKind, Variable};
-use crate::programs::{Routine, Trigger};
+use crate::programs::{Event, Routine, Trigger};
 use crate::session::cached::CachedPlan;
 use crate::types::{SqlMode, TypeInfo};
 
@@ -36,6 +37,8 @@ pub struct Compiled {
     pub parameters: Vec<ParameterMode>,
     pub returns: Option<ColumnType>,
     pub mode: SqlMode,
+    /// The character set of its text, and the collation that its literals get.
+    pub literals: (CollationId, CollationId),
     /// `database.name`
     pub shown: String,
     /// None: it runs with the rights of whoever uses it.
@@ -78,8 +81,26 @@ impl Compiled {
                 parameters: Vec::new(),
                 returns: None,
                 mode: trigger.origin.sql_mode,
+                literals: (CollationId::DEFAULT, trigger.origin.connection),
                 shown: format!("{}.{}", definition.database, definition.name),
                 definer: Some(trigger.origin.definer),
+            });
+        }
+        if definition.kind == DefinitionKind::Event {
+            let event = Event::decode(&definition.bytes)?;
+            let program = event.parse()?;
+            return Ok(Compiled {
+                definition: definition.clone(),
+                kind: ProgramKind::Event,
+                locals: locals(&program, None, event.origin.database)?,
+                program,
+                parameters: Vec::new(),
+                returns: None,
+                mode: event.origin.sql_mode,
+                literals: (CollationId::DEFAULT, event.origin.connection),
+                shown: format!("{}.{}", definition.database, event.name),
+                // Its session is the definer's.
+                definer: None,
             });
         }
         let routine = Routine::decode(&definition.bytes)?;
@@ -97,6 +118,7 @@ impl Compiled {
             parameters: routine.parse_parameters()?.iter().map(|parameter| parameter.mode).collect(),
             returns,
             mode: routine.origin.sql_mode,
+            literals: (CollationId::DEFAULT, routine.origin.connection),
             shown: format!("{}.{}", definition.database, routine.name),
             definer: (!routine.as_invoker).then_some(routine.origin.definer),
         })
@@ -104,11 +126,7 @@ impl Compiled {
 }
 
 /// The variables of a program with their types; the errors of a body that no statement would show.
-pub fn locals(
-    program: &Program,
-    table: Option<&Table>,
-    database: format::collation::CollationId,
-) -> Result<Vec<Local>> {
+pub fn locals(program: &Program, table: Option<&Table>, database: CollationId) -> Result<Vec<Local>> {
     let local = |variable: &Variable| match variable {
         Variable::Local { name, ty } => {
             let ty = column_type(name, ty, database)?;

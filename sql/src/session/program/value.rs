@@ -1,5 +1,6 @@
 //! Expressions of a program, and what is assigned.
 
+use format::collation::collation;
 use format::value::{ColumnType, Value};
 use storage::ReadMode;
 
@@ -78,6 +79,7 @@ impl<'p> Run<'_, 'p> {
             binder.div_precision_increment = context.div_precision_increment;
             binder.max_allowed_packet_bytes = context.max_allowed_packet_bytes;
             binder.group_concat_bytes_max = context.group_concat_bytes_max;
+            binder.client = context.client;
             binder.bind(expr)
         })
     }
@@ -132,7 +134,9 @@ impl<'p> Run<'_, 'p> {
         let view = session.view_in(&surroundings);
         let strict_change = self.compiled.is_some() && surroundings.mode.is_strict();
         let context = session.eval_context(&view, values);
-        run(&EvalContext { mode: surroundings.mode, strict_change, ..context })
+        let (client, connection) = surroundings.literals;
+        let client = collation(client).charset;
+        run(&EvalContext { mode: surroundings.mode, strict_change, client, connection, ..context })
     }
 
     /// A value as a variable of a type has it; and as a column has it, if that is asked for.

@@ -46,8 +46,7 @@ pub(super) const LIST: &[Variable] = &[
         .inert("every table is one of InnoDB"),
     v("eq_range_index_dive_limit", Both, int(0, U32), "200", "Ranges that are estimated one by one").inert(AUTOMATIC),
     v("error_count", Session, int(0, 65_535), "0", "Errors of the last statement").computed().fixed(),
-    v("event_scheduler", Global, Enumeration(&["OFF", "ON", "DISABLED"]), "OFF", "Whether events run")
-        .inert("there are no events yet"),
+    v("event_scheduler", Global, Enumeration(&["OFF", "ON", "DISABLED"]), "ON", "Whether events run"),
     v("flush", Global, Bool, "OFF", "Flush tables after each statement").inert(GONE),
     v("flush_time", Global, int(0, U32), "0", "Seconds between flushes of all tables").inert(GONE),
     v("foreign_key_checks", Both, Bool, "ON", "Check foreign keys"),
@@ -193,7 +192,7 @@ pub(super) const LIST: &[Variable] = &[
         .inert(AUTOMATIC),
     v("transaction_read_only", Both, Bool, "OFF", "Transactions do not write"),
     v("unique_checks", Both, Bool, "ON", "Check unique secondary indexes").inert("they are always checked"),
-    v("updatable_views_with_limit", Both, Bool, "ON", "LIMIT on views without a key").inert(NOT_YET),
+    v("updatable_views_with_limit", Both, Bool, "ON", "LIMIT on views without a key"),
     v("use_secondary_engine", Session, Enumeration(&["OFF", "ON", "FORCED"]), "ON", "Use a second engine").inert(GONE),
     v("warning_count", Session, int(0, 65_535), "0", "Warnings of the last statement").computed().fixed(),
     v("windowing_use_high_precision", Both, Bool, "ON", "Windows are computed exactly").inert(NOT_YET),

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use format::collation::{Charset, convert};
+
 use super::{Printer, unknown};
 use crate::describe::quoted;
 use crate::error::{Error, Result};
@@ -73,6 +75,12 @@ impl Printer<'_> {
             Literal::Integer(number) => number.to_string(),
             Literal::Decimal(digits) => digits.clone(),
             Literal::Float(number) => format!("{number:e}"),
+            // The text is in UTF-8.
+            Literal::String { bytes, charset: None } if self.client != Charset::Utf8mb4 => {
+                let mut converted = Vec::new();
+                convert(bytes, self.client, Charset::Utf8mb4, &mut converted);
+                text(&converted).ok_or_else(|| unknown("a text that is not UTF-8"))?
+            }
             Literal::String { bytes, charset } => match (text(bytes), charset) {
                 (Some(text), None) => text,
                 (Some(text), Some(charset)) => format!("_{charset}{text}"),
@@ -312,7 +320,7 @@ impl Printer<'_> {
     }
 
     pub(super) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<()> {
-        let Aggregate { function, distinct, args, order_by, separator } = aggregate;
+        let Aggregate { function, distinct, args, order_by, separator, limit } = aggregate;
         self.put(function.name());
         self.put(if *distinct { "(distinct " } else { "(" });
         match *function == AggregateFunction::Count && args.is_empty() {
@@ -324,6 +332,9 @@ impl Printer<'_> {
             let separator = separator.as_deref().unwrap_or(b",");
             let separator = text(separator).ok_or_else(|| unknown("a separator that is not UTF-8"))?;
             let _ = write!(self.out, " separator {separator}");
+            if let Some((skipped, taken)) = limit {
+                let _ = write!(self.out, " limit {skipped},{taken}");
+            }
         }
         self.put(")");
         Ok(())

@@ -9,19 +9,27 @@ mod window;
 
 use std::fmt::Write;
 
+use format::collation::Charset;
+
 use crate::describe::quoted;
 use crate::error::{Error, Result};
 use crate::parser::ast::*;
 
 /// Prints a query; names in `without` stand alone.
 pub fn query(query: &Query, without: Option<&str>) -> Result<String> {
-    let mut printer = Printer { out: String::new(), without };
+    query_in(query, without, Charset::Utf8mb4)
+}
+
+/// The same of a query whose literals are written in a character set.
+pub fn query_in(query: &Query, without: Option<&str>, client: Charset) -> Result<String> {
+    let mut printer = Printer { out: String::new(), without, client };
     printer.query(query)?;
     Ok(printer.out)
 }
 
 struct Printer<'a> {
     out: String,
+    client: Charset,
     without: Option<&'a str>,
 }
 
