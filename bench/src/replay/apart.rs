@@ -26,8 +26,9 @@ impl Apart {
         if statement.verb == "use" || statement.changes() == Changes::Anything {
             return true;
         }
-        let tables = statement.tables();
-        tables.iter().any(|name| {
+        let named = statement.tables().into_iter().chain(statement.routines());
+        named.into_iter().any(|name| {
+            let name = &name;
             let (database, table) = key(name, default);
             self.databases.contains(&database) || self.tables.contains(&(database, table))
         })
@@ -52,8 +53,10 @@ impl Apart {
     /// Both servers carried it out: what it makes anew or empties is the same on both again.
     pub fn agreed(&mut self, statement: &Statement, default: &str) {
         let anew = match statement.verb.as_str() {
+            // What belongs to a table says nothing of its rows.
+            _ if statement.has("index") || statement.has("trigger") => false,
             "drop" | "truncate" => true,
-            "create" => !statement.has("exists") && !statement.has("index"),
+            "create" => !statement.has("exists"),
             _ => false,
         };
         match statement.changes() {

@@ -147,7 +147,11 @@ impl<'a> Player<'a> {
                         *self.tally.left_out.entry("its connection was not made").or_default() += 1;
                         continue;
                     };
-                    let result = if without.contains(&at) {
+                    let result = if self.recorded(at).is_none() {
+                        // The connection had ended before: COMMIT RELEASE, KILL.
+                        *self.tally.left_out.entry("was never answered").or_default() += 1;
+                        Ok(())
+                    } else if without.contains(&at) {
                         *self.tally.left_out.entry("ended a server before").or_default() += 1;
                         let statement = Statement::new(&String::from_utf8_lossy(text));
                         self.apart.set_apart(&statement.changes(), &session.database);

@@ -191,6 +191,27 @@ impl Statement {
         found
     }
 
+    /// Every routine that the statement names: what is called, made or dropped. Their names end with `()`.
+    pub fn routines(&self) -> Vec<TableName> {
+        let mut found = Vec::new();
+        let named = |at: usize| -> Option<TableName> {
+            let table = format!("{}()", self.any_name(at)?);
+            let dot = at > 1 && self.tokens[at - 1] == Token::Symbol('.');
+            Some(TableName { database: self.any_name(at.wrapping_sub(2)).filter(|_| dot), table })
+        };
+        for (at, pair) in self.tokens.windows(2).enumerate() {
+            if pair[1] == Token::Symbol('(') {
+                found.extend(named(at));
+            }
+            let makes = ["create", "drop", "alter", "call"].contains(&self.verb.as_str());
+            if makes && ["call", "function", "procedure", "exists"].iter().any(|word| pair[0].is(word)) {
+                let qualified = self.tokens.get(at + 2) == Some(&Token::Symbol('.'));
+                found.extend(named(if qualified { at + 3 } else { at + 1 }));
+            }
+        }
+        found
+    }
+
     /// What the statement changes.
     pub fn changes(&self) -> Changes {
         let rest = |at: usize| {
@@ -239,7 +260,11 @@ impl Statement {
                 self.list(at + 1, &mut found);
                 return found.pop().map_or(Changes::Nothing, |name| Changes::Database(name.table));
             }
-            "function" | "procedure" => return Changes::Nothing,
+            "function" | "procedure" => {
+                let routines = self.routines();
+                let first = routines.into_iter().find(|name| name.table != "if()");
+                return Changes::Definition(first.into_iter().collect());
+            }
             "index" | "trigger" => {
                 if let Some(on) = self.position("on") {
                     self.list(on + 1, &mut found);
