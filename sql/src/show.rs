@@ -223,7 +223,7 @@ fn stored_table(facts: &Facts<'_>, database: &str, name: &str) -> Option<Arc<Tab
 /// The view that a name means, unless a table of the session hides it.
 fn find_view(facts: &Facts<'_>, database: &str, name: &str) -> Option<Arc<Definition>> {
     let is_hidden = facts.temporary.is_some_and(|tables| tables.table(database, name).is_some());
-    facts.instance.engine.definition(DefinitionKind::View, database, name).filter(|_| !is_hidden)
+    information_schema::find_view(facts.instance, database, name).filter(|_| !is_hidden)
 }
 
 fn create_view(definition: &Definition, current: Option<&str>) -> Result<Listing, Error> {
@@ -411,13 +411,14 @@ fn tables(facts: &Facts<'_>, database: Option<&str>, full: bool, show: &Show) ->
         true => information_schema::tables(&database).iter().map(|table| table.name.to_string()).collect(),
         false => facts.instance.engine.tables(&database).iter().map(|table| table.name.to_string()).collect(),
     };
-    let views = facts.instance.engine.definitions(DefinitionKind::View, &database);
+    let mut views = facts.instance.engine.definitions(DefinitionKind::View, &database);
+    views.extend(information_schema::built_in(&database).iter().cloned());
     names.extend(views.iter().map(|view| view.name.to_string()));
     names.retain(|name| facts.rights.sees_table(&database, name));
     names.sort();
     let kind = |name: &str| match information_schema::is_virtual(&database) {
+        _ if views.iter().any(|view| &*view.name == name) => "VIEW",
         true => "SYSTEM VIEW",
-        false if views.iter().any(|view| &*view.name == name) => "VIEW",
         false => "BASE TABLE",
     };
     let mut listing =

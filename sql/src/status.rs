@@ -9,6 +9,7 @@
 //! Not here: everything MySQL has a name for. A name stands here when there is
 //! something true to say under it, or when stock tools ask for it.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -17,7 +18,9 @@ use binlog::Stats;
 use parking_lot::Mutex;
 use storage::EngineStatus;
 
+use crate::statements::accounts::AccountName;
 use crate::transport::ConnectionFacts;
+use crate::variables::SessionVariables;
 
 macro_rules! counters {
     ($($counter:ident = $name:literal),* $(,)?) => {
@@ -167,6 +170,10 @@ pub struct SessionStatus {
     thread: AtomicU64,
     /// What its connection is like, once that has been agreed upon.
     connection: OnceLock<ConnectionFacts>,
+    /// Whose it is; none before it has logged in.
+    account: Mutex<Option<AccountName>>,
+    /// Its variables, as they were after the last of them was set.
+    variables: Mutex<Option<Arc<SessionVariables>>>,
 }
 
 impl Default for SessionStatus {
@@ -183,7 +190,23 @@ impl SessionStatus {
             busy: AtomicBool::new(false),
             thread: AtomicU64::new(0),
             connection: OnceLock::new(),
+            account: Mutex::default(),
+            variables: Mutex::default(),
         }
+    }
+
+    /// Whose session it is.
+    pub fn account(&self) -> Option<AccountName> {
+        self.account.lock().clone()
+    }
+
+    /// Shows the session's variables to others.
+    pub fn show_variables(&self, variables: &SessionVariables) {
+        *self.variables.lock() = Some(Arc::new(variables.clone()));
+    }
+
+    pub fn variables(&self) -> Option<Arc<SessionVariables>> {
+        self.variables.lock().clone()
     }
 
     #[inline]
@@ -255,6 +278,43 @@ struct Sessions {
     living: Vec<Arc<SessionStatus>>,
     /// The sums of closed sessions.
     gone: [u64; NAMES.len()],
+    /// The same by account, and how many sessions each account has had.
+    accounts: BTreeMap<AccountName, AccountStatus>,
+}
+
+/// What the sessions of an account have done.
+#[derive(Clone)]
+pub struct AccountStatus {
+    /// Sessions that are there now.
+    pub connections: u64,
+    /// Logins since the start.
+    pub logins: u64,
+    counts: [u64; NAMES.len()],
+}
+
+impl Default for AccountStatus {
+    fn default() -> Self {
+        Self { connections: 0, logins: 0, counts: [0; NAMES.len()] }
+    }
+}
+
+impl AccountStatus {
+    fn add_session(&mut self, session: &SessionStatus) {
+        for (sum, count) in self.counts.iter_mut().zip(&session.counts) {
+            *sum += count.load(Ordering::Relaxed);
+        }
+    }
+
+    pub fn add(&mut self, other: &AccountStatus) {
+        self.connections += other.connections;
+        self.logins += other.logins;
+        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// All counters, by name.
+    pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        NAMES.iter().zip(&self.counts).map(|(name, count)| (*name, *count))
+    }
 }
 
 impl Default for ServerStatus {
@@ -267,7 +327,7 @@ impl ServerStatus {
     pub fn new() -> Self {
         Self {
             started: Instant::now(),
-            sessions: Mutex::new(Sessions { living: Vec::new(), gone: [0; NAMES.len()] }),
+            sessions: Mutex::new(Sessions { living: Vec::new(), gone: [0; NAMES.len()], accounts: BTreeMap::new() }),
             aborted_connects: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
             connections: AtomicU64::new(0),
@@ -310,10 +370,34 @@ impl ServerStatus {
         status
     }
 
+    /// A session has logged in. What it did under another account before counts for this one.
+    pub fn logged_in(&self, status: &SessionStatus, account: AccountName) {
+        let mut sessions = self.sessions.lock();
+        sessions.accounts.entry(account.clone()).or_default().logins += 1;
+        *status.account.lock() = Some(account);
+    }
+
+    /// What the sessions of each account have done.
+    pub fn by_account(&self) -> BTreeMap<AccountName, AccountStatus> {
+        let sessions = self.sessions.lock();
+        let mut accounts = sessions.accounts.clone();
+        for session in &sessions.living {
+            if let Some(account) = session.account() {
+                let status = accounts.entry(account).or_default();
+                status.connections += 1;
+                status.add_session(session);
+            }
+        }
+        accounts
+    }
+
     /// A session ends.
     pub fn retire(&self, status: &Arc<SessionStatus>) {
         let mut sessions = self.sessions.lock();
         sessions.living.retain(|other| !Arc::ptr_eq(other, status));
+        if let Some(account) = status.account() {
+            sessions.accounts.entry(account).or_default().add_session(status);
+        }
         for (sum, count) in sessions.gone.iter_mut().zip(&status.counts) {
             *sum += count.load(Ordering::Relaxed);
         }

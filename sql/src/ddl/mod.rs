@@ -40,7 +40,7 @@ use crate::accounts::Rights;
 use crate::catalog::{database_of, storage_error};
 use crate::error::{Error, Level, Result, Warning};
 use crate::expression::EvalContext;
-use crate::information_schema;
+use crate::information_schema::{self, table_io};
 use crate::instance::Instance;
 use crate::parser::ast::{AlterAction, DatabaseOptions, Statement, TableName};
 use crate::show::Listing;
@@ -124,7 +124,26 @@ pub fn commits(statement: &Statement) -> bool {
 /// What TRUNCATE TABLE forgets of a table of performance_schema.
 type Forget = fn(&Instance);
 
-const COUNTED: [(&str, Forget); 4] = [
+/// Statements by their kind are counted once, for all tables that show them.
+const FORGET_EVENTS: Forget = |instance| instance.statements.forget_deeds(|deeds| deeds.events.clear());
+const FORGET_ERRORS: Forget = |instance| instance.statements.forget_deeds(|deeds| deeds.errors.clear());
+const FORGET_FILES: Forget = |instance| instance.engine.store().file_counts().clear();
+
+const COUNTED: &[(&str, Forget)] = &[
+    ("events_errors_summary_by_account_by_error", FORGET_ERRORS),
+    ("events_errors_summary_by_host_by_error", FORGET_ERRORS),
+    ("events_errors_summary_by_thread_by_error", FORGET_ERRORS),
+    ("events_errors_summary_by_user_by_error", FORGET_ERRORS),
+    ("events_errors_summary_global_by_error", FORGET_ERRORS),
+    ("events_statements_summary_by_account_by_event_name", FORGET_EVENTS),
+    ("events_statements_summary_by_host_by_event_name", FORGET_EVENTS),
+    ("events_statements_summary_by_thread_by_event_name", FORGET_EVENTS),
+    ("events_statements_summary_by_user_by_event_name", FORGET_EVENTS),
+    ("events_statements_summary_global_by_event_name", FORGET_EVENTS),
+    ("file_summary_by_event_name", FORGET_FILES),
+    ("file_summary_by_instance", FORGET_FILES),
+    ("table_io_waits_summary_by_index_usage", table_io::forget),
+    ("table_io_waits_summary_by_table", table_io::forget),
     ("binary_log_transaction_compression_stats", |instance| {
         let status = &instance.status;
         status.log().map(|log| &**log).into_iter().chain([&status.relay_log]).for_each(binlog::Stats::clear);

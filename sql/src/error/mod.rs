@@ -20,6 +20,7 @@ mod json;
 mod names;
 mod programs;
 mod row_rules;
+pub mod symbols;
 mod transactions;
 mod values;
 mod views;

@@ -113,6 +113,10 @@ pub trait SessionState {
         "NONE".to_owned()
     }
     fn version(&self) -> String;
+    /// The directory of the server's data; empty if it has none.
+    fn data_directory(&self) -> String {
+        String::new()
+    }
     fn connection_id(&self) -> u64;
     fn last_insert_id(&self) -> u64;
     /// `sql_auto_is_null`: the AUTO_INCREMENT value that the next `id IS NULL` finds, once.

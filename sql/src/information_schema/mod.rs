@@ -14,21 +14,28 @@
 //! connections its own, unless it has PROCESS.
 
 mod binary_log;
+mod by_account;
 mod catalog;
 mod connections;
 mod constraints;
 mod features;
+mod files;
 mod glassine;
 mod grants;
 mod innodb;
 mod locks;
+mod memory;
 mod mysql;
 mod name_locks;
 pub mod programs;
 mod replication;
 mod server;
+mod setup;
 mod statements;
 mod sys;
+mod sys_texts;
+mod sys_views;
+pub mod table_io;
 mod views;
 mod wanted;
 
@@ -45,7 +52,9 @@ use crate::status::SessionStatus;
 use crate::variables::SessionVariables;
 
 pub use catalog::moment;
-pub use views::DescribeViews;
+pub use statements::is_timed_instrument;
+pub use sys_views::{built_in, built_in_view};
+pub use views::{DescribeViews, find_view};
 pub use wanted::{Named, Wanted, name_columns};
 
 /// What rows are made of.
@@ -202,6 +211,48 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
 ];
 
 static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
+    by_account::ACCOUNTS,
+    by_account::ERRORS_BY_ACCOUNT,
+    by_account::ERRORS_BY_HOST,
+    by_account::ERRORS_BY_THREAD,
+    by_account::ERRORS_BY_USER,
+    by_account::ERRORS_OF_ALL,
+    setup::STAGES_CURRENT,
+    setup::STAGES_HISTORY,
+    setup::STAGES_HISTORY_LONG,
+    by_account::EVENTS_BY_ACCOUNT,
+    by_account::EVENTS_BY_HOST,
+    by_account::EVENTS_BY_THREAD,
+    by_account::EVENTS_BY_USER,
+    by_account::EVENTS_OF_ALL,
+    setup::TRANSACTIONS_CURRENT,
+    setup::TRANSACTIONS_HISTORY,
+    setup::TRANSACTIONS_HISTORY_LONG,
+    setup::WAITS_CURRENT,
+    setup::WAITS_HISTORY,
+    setup::WAITS_HISTORY_LONG,
+    files::WAITS_BY_EVENT,
+    files::FILE_INSTANCES,
+    files::FILE_SUMMARY_BY_EVENT,
+    files::FILE_SUMMARY_BY_INSTANCE,
+    by_account::HOSTS,
+    memory::MEMORY_BY_EVENT,
+    table_io::OBJECTS_SUMMARY,
+    setup::PERFORMANCE_TIMERS,
+    server::PERFORMANCE_PROCESSLIST,
+    setup::GROUP_MEMBER_STATS,
+    setup::GROUP_MEMBERS,
+    setup::SETUP_ACTORS,
+    setup::SETUP_OBJECTS,
+    setup::SETUP_THREADS,
+    by_account::STATUS_BY_ACCOUNT,
+    by_account::STATUS_BY_HOST,
+    by_account::STATUS_BY_USER,
+    table_io::TABLE_IO_BY_INDEX,
+    table_io::TABLE_IO_BY_TABLE,
+    setup::TABLE_LOCK_WAITS,
+    by_account::USERS,
+    by_account::VARIABLES_BY_THREAD,
     binary_log::TRANSACTION_COMPRESSION_STATS,
     locks::DATA_LOCKS,
     locks::DATA_LOCK_WAITS,
@@ -252,13 +303,12 @@ static SYS: &[VirtualTable] = &[
     name_locks::SCHEMA_TABLE_LOCK_WAITS,
     sys::SCHEMA_UNUSED_INDEXES,
     sys::SESSION,
-    sys::STATEMENT_ANALYSIS,
+    sys::SYS_CONFIG,
     sys::VERSION,
     sys::X_INNODB_LOCK_WAITS,
     sys::X_PROCESSLIST,
     name_locks::X_SCHEMA_TABLE_LOCK_WAITS,
     sys::X_SESSION,
-    sys::X_STATEMENT_ANALYSIS,
 ];
 
 /// How names compare.

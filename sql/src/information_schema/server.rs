@@ -180,6 +180,26 @@ pub const PROCESSLIST: VirtualTable = VirtualTable {
     },
 };
 
+pub const PERFORMANCE_PROCESSLIST: VirtualTable = VirtualTable {
+    name: "processlist",
+    columns: &[
+        number("ID"),
+        text("USER", 32),
+        text("HOST", 261),
+        text("DB", 64),
+        text("COMMAND", 16),
+        number("TIME"),
+        text("STATE", 64),
+        long_text("INFO"),
+        text("EXECUTION_ENGINE", 9),
+    ],
+    rows: |facts| {
+        let mut rows = (PROCESSLIST.rows)(facts);
+        rows.iter_mut().for_each(|row| row.push(string("PRIMARY")));
+        rows
+    },
+};
+
 const VARIABLE: &[VirtualColumn] = &[text("VARIABLE_NAME", 64), text("VARIABLE_VALUE", 2048)];
 
 fn pairs<N: AsRef<str>>(list: Vec<(N, String)>) -> Vec<Vec<Value>> {

@@ -7,7 +7,12 @@ use format::value::{ColumnType, DateTime, LobSize, Value};
 
 use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, yes};
 use crate::processlist::ProcessRow;
+use super::files::FILE_EVENTS;
+use super::memory::memory_events;
+use super::table_io::TABLE_EVENT;
+use super::by_account::ERROR_EVENT;
 use crate::statements::digest::hex;
+use crate::statements::event_names::{event_name, event_names};
 use crate::statements::redact::redacted;
 use crate::statements::{CONSUMERS, Event, Identity, Sums, Timing, Work};
 use crate::types::SqlMode;
@@ -15,123 +20,10 @@ use crate::types::SqlMode;
 /// Times are shown in picoseconds.
 const PICOS: u64 = 1000;
 
-/// Prefixes of digests and the names of their events, behind `statement/sql/`. The first that fits holds.
-const EVENT_NAMES: &[(&str, &str)] = &[
-    ("SELECT", "select"),
-    ("WITH", "select"),
-    ("( SELECT", "select"),
-    ("INSERT", "insert"),
-    ("UPDATE", "update"),
-    ("DELETE", "delete"),
-    ("REPLACE", "replace"),
-    ("COMMIT", "commit"),
-    ("BEGIN", "begin"),
-    ("START TRANSACTION", "begin"),
-    ("ROLLBACK TO", "rollback_to_savepoint"),
-    ("ROLLBACK WORK TO", "rollback_to_savepoint"),
-    ("ROLLBACK", "rollback"),
-    ("SAVEPOINT", "savepoint"),
-    ("RELEASE", "release_savepoint"),
-    ("SET PASSWORD", "set_password"),
-    ("SET ROLE", "set_role"),
-    ("SET", "set_option"),
-    ("USE", "change_db"),
-    ("SHOW CREATE TABLE", "show_create_table"),
-    ("SHOW VARIABLES", "show_variables"),
-    ("SHOW GLOBAL VARIABLES", "show_variables"),
-    ("SHOW SESSION VARIABLES", "show_variables"),
-    ("SHOW STATUS", "show_status"),
-    ("SHOW GLOBAL STATUS", "show_status"),
-    ("SHOW SESSION STATUS", "show_status"),
-    ("SHOW TABLE STATUS", "show_table_status"),
-    ("SHOW TABLES", "show_tables"),
-    ("SHOW DATABASES", "show_databases"),
-    ("SHOW WARNINGS", "show_warnings"),
-    ("SHOW ERRORS", "show_errors"),
-    ("SHOW PROCESSLIST", "show_processlist"),
-    ("SHOW FULL PROCESSLIST", "show_processlist"),
-    ("SHOW ENGINE", "show_engine_status"),
-    ("SHOW GRANTS", "show_grants"),
-    ("SHOW COLUMNS", "show_fields"),
-    ("SHOW FULL COLUMNS", "show_fields"),
-    ("SHOW FIELDS", "show_fields"),
-    ("SHOW INDEX", "show_keys"),
-    ("SHOW KEYS", "show_keys"),
-    ("SHOW REPLICA STATUS", "show_replica_status"),
-    ("SHOW SLAVE STATUS", "show_replica_status"),
-    ("SHOW", "show"),
-    ("CREATE TABLE", "create_table"),
-    ("CREATE TEMPORARY", "create_table"),
-    ("CREATE DATABASE", "create_db"),
-    ("CREATE SCHEMA", "create_db"),
-    ("CREATE USER", "create_user"),
-    ("CREATE ROLE", "create_role"),
-    ("CREATE", "create_index"),
-    ("ALTER TABLE", "alter_table"),
-    ("ALTER DATABASE", "alter_db"),
-    ("ALTER SCHEMA", "alter_db"),
-    ("ALTER USER", "alter_user"),
-    ("ALTER", "alter_instance"),
-    ("DROP TABLE", "drop_table"),
-    ("DROP TEMPORARY", "drop_table"),
-    ("DROP DATABASE", "drop_db"),
-    ("DROP SCHEMA", "drop_db"),
-    ("DROP INDEX", "drop_index"),
-    ("DROP USER", "drop_user"),
-    ("DROP ROLE", "drop_role"),
-    ("DROP PREPARE", "dealloc_sql"),
-    ("DROP", "drop_view"),
-    ("TRUNCATE", "truncate"),
-    ("RENAME", "rename_table"),
-    ("GRANT", "grant"),
-    ("REVOKE", "revoke"),
-    ("LOCK", "lock_tables"),
-    ("UNLOCK", "unlock_tables"),
-    ("FLUSH", "flush"),
-    ("KILL", "kill"),
-    ("ANALYZE", "analyze"),
-    ("CHECK", "check"),
-    ("CHECKSUM", "checksum"),
-    ("OPTIMIZE", "optimize"),
-    ("REPAIR", "repair"),
-    ("PREPARE", "prepare_sql"),
-    ("EXECUTE", "execute_sql"),
-    ("DEALLOCATE", "dealloc_sql"),
-    ("EXPLAIN", "explain_other"),
-    ("DESCRIBE", "show_fields"),
-    ("DESC", "show_fields"),
-    ("DO", "do"),
-    ("XA START", "xa_start"),
-    ("XA BEGIN", "xa_start"),
-    ("XA END", "xa_end"),
-    ("XA PREPARE", "xa_prepare"),
-    ("XA COMMIT", "xa_commit"),
-    ("XA ROLLBACK", "xa_rollback"),
-    ("XA", "xa_recover"),
-    ("CHANGE", "change_replication_source"),
-    ("START", "replica_start"),
-    ("STOP", "replica_stop"),
-    ("RESET", "reset"),
-    ("PURGE", "purge"),
-    ("BINLOG", "binlog"),
-    ("CLONE", "clone"),
-];
+/// The waits for names that `metadata_locks` shows.
+const METADATA_LOCK_EVENT: &str = "wait/lock/metadata/sql/mdl";
 
-/// For texts that begin like no statement.
-const ERROR_EVENT: &str = "error";
-
-fn event_name(digest_text: &str) -> String {
-    let fits = |prefix: &str| {
-        digest_text
-            .strip_prefix(prefix)
-            .is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
-    };
-    let name = EVENT_NAMES.iter().find(|(prefix, _)| fits(prefix)).map_or(ERROR_EVENT, |(_, name)| name);
-    let from_query = matches!(name, "insert" | "replace") && digest_text.contains(" SELECT ");
-    format!("statement/sql/{name}{}", if from_query { "_select" } else { "" })
-}
-
-const fn moment(name: &'static str) -> VirtualColumn {
+pub const fn moment(name: &'static str) -> VirtualColumn {
     VirtualColumn { name, ty: ColumnType::DateTime { fsp: 6 }, nullable: true }
 }
 
@@ -143,7 +35,7 @@ const fn text_of_statement(name: &'static str) -> VirtualColumn {
     }
 }
 
-fn picos(nanos: u64) -> Value {
+pub fn picos(nanos: u64) -> Value {
     Value::UInt(nanos.saturating_mul(PICOS))
 }
 
@@ -162,6 +54,11 @@ pub const SETUP_CONSUMERS: VirtualTable = VirtualTable {
     },
 };
 
+/// Whether times are measured for an instrument.
+pub fn is_timed_instrument(name: &str) -> bool {
+    name != TABLE_EVENT && name != ERROR_EVENT && !name.starts_with("memory/")
+}
+
 pub const SETUP_INSTRUMENTS: VirtualTable = VirtualTable {
     name: "setup_instruments",
     columns: &[
@@ -174,15 +71,17 @@ pub const SETUP_INSTRUMENTS: VirtualTable = VirtualTable {
         long_text("DOCUMENTATION"),
     ],
     rows: |facts| {
-        let mut names: Vec<String> = EVENT_NAMES.iter().map(|(_, name)| format!("statement/sql/{name}")).collect();
-        names.extend(["insert_select", "replace_select", ERROR_EVENT].map(|name| format!("statement/sql/{name}")));
-        names.push("wait/lock/metadata/sql/mdl".to_owned());
+        let mut names = event_names();
+        names.extend(FILE_EVENTS.iter().copied().chain(memory_events()));
+        names.extend([METADATA_LOCK_EVENT, TABLE_EVENT, ERROR_EVENT]);
         names.sort_unstable();
-        names.dedup();
-        let row = |name: &String| {
-            vec![string(name), yes(true), yes(true), string(""), Value::Null, Value::UInt(0), Value::Null]
+        let row = |name: &str| {
+            let is_memory = name.starts_with("memory/");
+            let timed = if is_memory { Value::Null } else { yes(is_timed_instrument(name)) };
+            let properties = string(if is_memory { "global_statistics" } else { "" });
+            vec![string(name), yes(true), timed, properties, Value::Null, Value::UInt(0), Value::Null]
         };
-        names.iter().filter(|_| facts.instance.statements.limits().enabled).map(row).collect()
+        names.into_iter().filter(|_| facts.instance.statements.limits().enabled).map(row).collect()
     },
 };
 
@@ -235,7 +134,7 @@ pub const STATEMENTS_BY_DIGEST: VirtualTable = VirtualTable {
     },
 };
 
-fn wall(facts: &Facts<'_>, nanos: u64) -> Value {
+pub fn wall(facts: &Facts<'_>, nanos: u64) -> Value {
     let started = facts.instance.started_wall.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let micros = started.as_micros() as i64 + (nanos / 1000) as i64;
     DateTime::from_unix_micros(micros, facts.zone).map_or(Value::Null, Value::DateTime)
@@ -274,7 +173,7 @@ fn digest_row(facts: &Facts<'_>, identity: Option<&Identity>, sums: &Sums) -> Ve
 
 /// ERRORS to NO_GOOD_INDEX_USED. Of temporary tables those count that did not fit into memory; no statement checks ranges
 /// row by row.
-fn work(work: &Work) -> [Value; 18] {
+pub fn work(work: &Work) -> [Value; 18] {
     [
         work.errors,
         work.warnings,
@@ -528,22 +427,6 @@ pub const STATUS_BY_THREAD: VirtualTable = VirtualTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_statement_is_named_by_its_first_words() {
-        for (digest, name) in [
-            ("SELECT ?", "select"),
-            ("SELECTED", "error"),
-            ("INSERT INTO `t` SELECT ? FROM `u`", "insert_select"),
-            ("SHOW CREATE TABLE `t`", "show_create_table"),
-            ("SHOW SOMETHING", "show"),
-            ("DESC `t`", "show_fields"),
-            ("ROLLBACK", "rollback"),
-            ("", "error"),
-        ] {
-            assert_eq!(event_name(digest), format!("statement/sql/{name}"), "{digest}");
-        }
-    }
 
     #[test]
     fn rows_are_as_wide_as_their_tables() {

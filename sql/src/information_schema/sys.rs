@@ -1,23 +1,22 @@
-//! The schema `sys`: the views of it that people and tools use, made of the same facts as the tables beneath.
+//! The schema `sys`: what of it is no query over other tables ([`super::sys_views`]), made of the same facts as the tables
+//! beneath.
 //!
 //! A view and its twin `x$...` have the same columns; the first shows times with units and shortened texts, the other
 //! picoseconds and whole texts.
 
-use format::value::{ColumnType, DateTime, Value};
+use format::value::Value;
 
 use super::locks::SYS_INNODB_LOCK_WAITS;
-use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, yes};
+use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, time, yes};
+use crate::expression::functions::sys::{STATEMENT_CHARS, shortened};
 use crate::processlist::ProcessRow;
-use crate::statements::digest::hex;
 use crate::statements::redact::redacted;
 use crate::statements::sums::time_with_unit;
-use crate::statements::{Event, Identity, Sums};
+use crate::statements::Event;
 use crate::types::SqlMode;
 
 /// The version of MySQL's sys schema whose columns these are.
 const SYS_VERSION: &str = "2.1.2";
-/// `sys_config.statement_truncate_len`.
-const TEXT_CHARS: usize = 64;
 const PICOS: u64 = 1000;
 
 pub const VERSION: VirtualTable = VirtualTable {
@@ -26,11 +25,17 @@ pub const VERSION: VirtualTable = VirtualTable {
     rows: |facts| vec![vec![string(SYS_VERSION), string(facts.instance.variables.text("version"))]],
 };
 
-pub const X_INNODB_LOCK_WAITS: VirtualTable = VirtualTable { name: "x$innodb_lock_waits", ..SYS_INNODB_LOCK_WAITS };
+/// What can be configured; the values are fixed.
+pub const SYS_CONFIG: VirtualTable = VirtualTable {
+    name: "sys_config",
+    columns: &[text("variable", 128), text("value", 128), time("set_time"), text("set_by", 128)],
+    rows: |_| {
+        let value = string(STATEMENT_CHARS.to_string());
+        vec![vec![string("statement_truncate_len"), value, Value::Null, Value::Null]]
+    },
+};
 
-const fn moment(name: &'static str) -> VirtualColumn {
-    VirtualColumn { name, ty: ColumnType::DateTime { fsp: 6 }, nullable: true }
-}
+pub const X_INNODB_LOCK_WAITS: VirtualTable = VirtualTable { name: "x$innodb_lock_waits", ..SYS_INNODB_LOCK_WAITS };
 
 /// How a view shows its times and texts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,109 +60,8 @@ impl Form {
     }
 }
 
-/// The beginning and the end of a long text.
-fn shortened(text: &str) -> String {
-    let text = text.replace('\n', " ");
-    let count = text.chars().count();
-    if count <= TEXT_CHARS {
-        return text;
-    }
-    let half = TEXT_CHARS / 2 - 2;
-    let (head, tail): (String, String) = (text.chars().take(half).collect(), text.chars().skip(count - half).collect());
-    format!("{head} ... {tail}")
-}
-
-macro_rules! statement_analysis {
-    ($time:expr) => {
-        &[
-            long_text("query"),
-            text("db", 64),
-            text("full_scan", 1),
-            number("exec_count"),
-            number("err_count"),
-            number("warn_count"),
-            $time("total_latency"),
-            $time("max_latency"),
-            $time("avg_latency"),
-            $time("lock_latency"),
-            $time("cpu_latency"),
-            number("rows_sent"),
-            number("rows_sent_avg"),
-            number("rows_examined"),
-            number("rows_examined_avg"),
-            number("rows_affected"),
-            number("rows_affected_avg"),
-            number("tmp_tables"),
-            number("tmp_disk_tables"),
-            number("rows_sorted"),
-            number("sort_merge_passes"),
-            text("max_controlled_memory", 11),
-            text("max_total_memory", 11),
-            text("digest", 64),
-            moment("first_seen"),
-            moment("last_seen"),
-        ]
-    };
-}
-
 const fn shown_time(name: &'static str) -> VirtualColumn {
     text(name, 17)
-}
-
-pub const STATEMENT_ANALYSIS: VirtualTable = VirtualTable {
-    name: "statement_analysis",
-    columns: statement_analysis!(shown_time),
-    rows: |facts| statement_analysis(facts, Form::ForPeople),
-};
-
-pub const X_STATEMENT_ANALYSIS: VirtualTable = VirtualTable {
-    name: "x$statement_analysis",
-    columns: statement_analysis!(number),
-    rows: |facts| statement_analysis(facts, Form::Raw),
-};
-
-fn statement_analysis(facts: &Facts<'_>, form: Form) -> Vec<Vec<Value>> {
-    let mut sums = facts.instance.statements.sums();
-    sums.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.wait));
-    sums.iter().map(|(identity, sums)| analysis_row(facts, form, identity.as_deref(), sums)).collect()
-}
-
-fn analysis_row(facts: &Facts<'_>, form: Form, identity: Option<&Identity>, sums: &Sums) -> Vec<Value> {
-    let (work, count) = (&sums.work, sums.count.max(1));
-    let average = |total: u64| Value::UInt((total + count / 2) / count);
-    let started = facts.instance.started_wall.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let wall = |nanos: u64| {
-        let micros = started.as_micros() as i64 + (nanos / 1000) as i64;
-        DateTime::from_unix_micros(micros, facts.zone).map_or(Value::Null, Value::DateTime)
-    };
-    vec![
-        identity.map_or(Value::Null, |identity| form.text(&identity.text)),
-        optional(identity.and_then(|identity| identity.schema.as_ref())),
-        string(if work.no_index_used > 0 { "*" } else { "" }),
-        Value::UInt(sums.count),
-        Value::UInt(work.errors),
-        Value::UInt(work.warnings),
-        form.time(sums.wait),
-        form.time(sums.wait_max),
-        form.time(sums.wait / count),
-        form.time(sums.lock),
-        form.time(sums.cpu),
-        Value::UInt(work.rows_sent),
-        average(work.rows_sent),
-        Value::UInt(work.rows_examined),
-        average(work.rows_examined),
-        Value::UInt(work.rows_affected),
-        average(work.rows_affected),
-        Value::UInt(0),
-        Value::UInt(0),
-        Value::UInt(work.sort_rows),
-        Value::UInt(0),
-        string(if form == Form::Raw { "0" } else { "0 bytes" }),
-        string(if form == Form::Raw { "0" } else { "0 bytes" }),
-        optional(identity.map(|identity| hex(&identity.hash))),
-        wall(sums.first_seen),
-        wall(sums.last_seen),
-    ]
 }
 
 macro_rules! processlist {
@@ -315,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_and_texts_are_shown_as_mysql_shows_them() {
+    fn times_are_shown_as_mysql_shows_them() {
         for (picos, expected) in [
             (0.0, "0 ps"),
             (999.0, "999 ps"),
@@ -325,8 +229,5 @@ mod tests {
         ] {
             assert_eq!(time_with_unit(picos), expected);
         }
-        assert_eq!(shortened("SELECT\n1"), "SELECT 1");
-        let long = format!("{}{}", "a".repeat(40), "b".repeat(40));
-        assert_eq!(shortened(&long), format!("{} ... {}", "a".repeat(30), "b".repeat(30)));
     }
 }

@@ -5,14 +5,21 @@ use std::sync::Arc;
 use format::collation::collation;
 use storage::{Column, Definition, DefinitionKind};
 
-use super::{Facts, VirtualTable, long_text, string, text};
+use super::{Facts, VirtualTable, built_in, built_in_view, long_text, string, text};
 use crate::accounts::Privileges;
 use crate::error::Result;
+use crate::instance::Instance;
 use crate::views::View;
 
 /// Who can tell which columns a view has now: that takes planning its query.
 pub trait DescribeViews {
     fn columns(&self, view: &Definition) -> Result<Vec<Column>>;
+}
+
+/// The view that a name means: one of the server's own, or one that somebody has defined.
+pub fn find_view(instance: &Instance, database: &str, name: &str) -> Option<Arc<Definition>> {
+    let own = built_in_view(database, name).cloned();
+    own.or_else(|| instance.engine.definition(DefinitionKind::View, database, name))
 }
 
 /// Every view that rows are wanted of and that the session may know of.
@@ -26,6 +33,8 @@ pub fn views(facts: &Facts<'_>) -> Vec<Arc<Definition>> {
         databases.iter().filter(|database| facts.wanted.is_none_or(|wanted| wanted.database(&database.name)));
     let mut views: Vec<_> =
         databases.flat_map(|database| engine.definitions(DefinitionKind::View, &database.name)).collect();
+    let names = super::DATABASES.iter().filter(|name| facts.wanted.is_none_or(|wanted| wanted.database(name)));
+    views.extend(names.flat_map(|name| built_in(name).iter().cloned()));
     views.retain(|view| facts.wanted.is_none_or(|wanted| wanted.table(&view.database, &view.name)));
     views.retain(|view| facts.rights.sees_table(&view.database, &view.name));
     views

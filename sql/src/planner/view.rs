@@ -22,7 +22,7 @@ use crate::accounts::Rights;
 use crate::catalog::{OrSqlError, database_of};
 use crate::error::{Error, Result};
 use crate::expression::EvalContext;
-use crate::information_schema::DescribeViews;
+use crate::information_schema::{DescribeViews, built_in_view};
 use crate::instance::Instance;
 use crate::parser::ast::{TableName, ViewAlgorithm};
 use crate::views::View;
@@ -107,6 +107,9 @@ impl PlanContext<'_> {
     /// The view that a name means, if it is one. It stays as it is to the end of the transaction.
     pub fn find_view(&self, name: &TableName) -> Result<Option<Arc<Definition>>> {
         let database = database_of(name, self.database)?;
+        if let Some(own) = built_in_view(database, &name.name) {
+            return Ok(Some(own.clone()));
+        }
         let is_view = self.instance.engine.definition(DefinitionKind::View, database, &name.name).is_some();
         if !is_view || !self.stored_only && self.trx.borrow().has_temporary(database, &name.name) {
             return Ok(None);

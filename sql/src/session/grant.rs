@@ -231,7 +231,7 @@ impl Session {
                 if information_schema::table(database, table).is_some() {
                     return Ok(());
                 }
-                if let Some(view) = self.instance.engine.definition(DefinitionKind::View, database, table) {
+                if let Some(view) = information_schema::find_view(&self.instance, database, table) {
                     let known = View::decode(&view.bytes)?.columns;
                     let is_unknown = |name: &&String| !known.iter().any(|column| storage::same_name(column, name));
                     return match what.columns.iter().map(|(name, _)| name).find(is_unknown) {

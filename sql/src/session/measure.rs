@@ -13,6 +13,7 @@ use super::statement_logs::ExtraCounts;
 use super::uses::Uses;
 use crate::error::Error;
 use crate::executor::memory::Counts;
+use crate::statements::accounts::AccountName;
 use crate::statements::{Ended, Own, Timing, Work};
 use crate::status::Counter;
 
@@ -38,6 +39,11 @@ pub(super) struct Measure {
 impl Measure {
     pub fn new(own: Own) -> Measure {
         Measure { own, digest: None, texts: FxHashMap::default(), error: None, depth: 0, has_told_inner: false }
+    }
+
+    /// From here on the session's statements are those of this account.
+    pub fn log_in(&self, account: AccountName) {
+        self.own.set_account(Some(account));
     }
 
     pub fn forget_texts(&mut self) {

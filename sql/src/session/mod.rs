@@ -645,6 +645,7 @@ impl Session {
         let collation = format::collation::collation(collation);
         self.variables.fill_in("collation_database", Value::Bytes(collation.name.into()));
         self.variables.fill_in("character_set_database", Value::Bytes(collation.charset.name().into()));
+        self.status.show_variables(&self.variables);
         self.database_changed();
         self.forget_plans();
         Ok(())

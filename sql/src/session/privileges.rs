@@ -46,6 +46,10 @@ impl Session {
         self.state.user = user.to_owned();
         self.state.host = host.to_owned();
         self.process.set_user(user);
+        let name = (user.to_owned(), host.to_owned());
+        self.measure.log_in(name.clone());
+        self.instance.status.logged_in(&self.status, name);
+        self.status.show_variables(&self.variables);
         self.client_hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
         self.rights = Rights::of(&AccountMap::new(), &account.key(), hosts, BTreeSet::new(), false);
         self.is_expired = account.attributes.is_expired;
@@ -227,7 +231,7 @@ impl Session {
     }
 
     fn is_view(&self, database: &str, name: &str) -> bool {
-        self.instance.engine.definition(storage::DefinitionKind::View, database, name).is_some()
+        information_schema::find_view(&self.instance, database, name).is_some()
     }
 
     fn need_table(&self, wanted: Privileges, table: &TableName) -> Result<()> {

@@ -365,8 +365,9 @@ impl Session {
     }
 
     fn set_text(&mut self, name: &str, value: &str) -> Result<()> {
+        self.variables.set(name, &Value::Bytes(value.as_bytes().to_vec()))?;
         self.variable_changed(name);
-        self.variables.set(name, &Value::Bytes(value.as_bytes().to_vec())).map(|_| ())
+        Ok(())
     }
 
     fn charset(&self, name: Option<&str>) -> Result<Charset> {

@@ -9,6 +9,7 @@ use super::set::Kept;
 use super::{Done, Session};
 use crate::accounts::Privileges;
 use crate::error::{Error, Level, Result, Warning};
+use crate::information_schema::is_timed_instrument;
 use crate::parser;
 use crate::parser::ast::{Body, Expr, Literal, Statement, TableRef};
 use crate::statements::CONSUMERS;
@@ -49,17 +50,18 @@ impl Session {
             if !is_timed && !column.name.eq_ignore_ascii_case("ENABLED") {
                 return Err(wrong());
             }
-            wanted.push(match &word.to_ascii_uppercase()[..] {
+            let enabled = match &word.to_ascii_uppercase()[..] {
                 b"YES" => true,
                 b"NO" => false,
                 _ => return Err(wrong()),
-            });
+            };
+            wanted.push((is_timed, enabled));
         }
         let names = self.names_to_set_up(table, statement, parameters)?;
         let mut changed = 0;
         for name in &names {
-            for enabled in &wanted {
-                match self.switch(table, name, *enabled) {
+            for (is_timed, enabled) in &wanted {
+                match self.switch(table, name, *is_timed, *enabled) {
                     Some(true) => changed += 1,
                     Some(false) => {}
                     None => self.warnings.push(Warning {
@@ -77,11 +79,11 @@ impl Session {
     }
 
     /// Whether that changed something; `None`: it cannot be switched.
-    fn switch(&self, table: &str, name: &str, enabled: bool) -> Option<bool> {
+    fn switch(&self, table: &str, name: &str, is_timed: bool, enabled: bool) -> Option<bool> {
         let statements = &self.instance.statements;
         if table == "setup_instruments" {
-            // All that are listed are on.
-            return enabled.then_some(false);
+            // All that are listed are on, and timed where that says something.
+            return (enabled == (!is_timed || is_timed_instrument(name))).then_some(false);
         }
         let consumer = CONSUMERS.iter().find(|consumer| consumer.name == name)?;
         let before = statements.is_enabled(consumer);

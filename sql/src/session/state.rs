@@ -206,6 +206,10 @@ impl SessionState for View<'_> {
         self.instance.variables.text("version")
     }
 
+    fn data_directory(&self) -> String {
+        self.instance.variables.text("datadir")
+    }
+
     fn connection_id(&self) -> u64 {
         self.process.id as u64
     }

@@ -79,6 +79,7 @@ impl Session {
     }
 
     pub(super) fn variable_changed(&self, name: &str) {
+        self.status.show_variables(&self.variables);
         if let Some(changes) = &self.tracked
             && let Some(variable) = variables::find(name)
         {

@@ -196,7 +196,7 @@ impl Session {
             return Some(table.columns.iter().map(|column| column.name.to_owned()).collect());
         }
         let engine = &self.instance.engine;
-        if let Some(view) = engine.definition(DefinitionKind::View, database, name) {
+        if let Some(view) = information_schema::find_view(&self.instance, database, name) {
             return View::decode(&view.bytes).ok().map(|view| view.columns);
         }
         let own = self.temporary.as_ref().and_then(|tables| tables.table(database, name));

@@ -12,13 +12,15 @@
 //! digests is limited; statements that find no place any more count together, under a number that has no digest. TRUNCATE
 //! forgets all digests: numbers go on from where they were, so that those which plans still hold are found to be old.
 
+pub mod accounts;
 pub mod digest;
+pub mod event_names;
 pub mod keywords;
 pub mod log_file;
 pub mod redact;
 pub mod sums;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
@@ -27,7 +29,9 @@ use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::types::SqlMode;
+use accounts::{AccountName, Deeds, ErrorSum, EventSums};
 use digest::{Hash, digest_text, hash};
+use event_names::{UNKNOWN, event_name};
 pub use sums::{Sample, Sums, Timing, Work};
 
 /// Digests whose sums a session keeps to itself.
@@ -158,6 +162,31 @@ struct Kept {
     /// The last statements, the newest at the end.
     events: VecDeque<Event>,
     events_seen: u64,
+    /// What is not in `sums` any more, and errors.
+    deeds: Deeds,
+    /// Whose they are; none before the session has logged in.
+    account: Option<AccountName>,
+}
+
+impl Kept {
+    /// The statements of `sums` by their kind are part of the session's deeds from now on; the sums themselves are the
+    /// caller's.
+    fn settle(&mut self, statements: &Statements) -> FxHashMap<u32, Box<Sums>> {
+        let sums = std::mem::take(&mut self.sums);
+        for (number, sums) in &sums {
+            self.deeds.add_event(statements.event_name_of(*number), &EventSums::of(sums));
+        }
+        sums
+    }
+
+    /// All that the session has done under its account.
+    fn all_deeds(&self, statements: &Statements) -> Deeds {
+        let mut deeds = self.deeds.clone();
+        for (number, sums) in &self.sums {
+            deeds.add_event(statements.event_name_of(*number), &EventSums::of(sums));
+        }
+        deeds
+    }
 }
 
 /// The statements of one session.
@@ -180,6 +209,8 @@ struct Sessions {
     living: Vec<Arc<SessionStatements>>,
     /// What sessions have handed over, by number, from `Statements::oldest` on.
     sums: Vec<Option<Box<Sums>>>,
+    /// What sessions that have ended did.
+    gone: BTreeMap<AccountName, Deeds>,
 }
 
 impl Sessions {
@@ -319,11 +350,26 @@ impl Statements {
         self.lost.load(Ordering::Relaxed)
     }
 
+    /// About what the digests and their sums take.
+    pub fn digest_bytes(&self) -> u64 {
+        let sessions = self.sessions.lock();
+        let of_sums = sessions.sums.iter().flatten().map(|sums| size_of::<Sums>() + sums.sample.text.capacity());
+        let sums: usize = of_sums.sum::<usize>() + sessions.sums.capacity() * size_of::<Option<Box<Sums>>>();
+        let known = self.known.read();
+        let texts: usize = known.identities.iter().map(|known| size_of::<Identity>() + known.text.capacity()).sum();
+        (sums + texts) as u64
+    }
+
     /// What a number stands for; `None`: several digests, or a forgotten one.
     pub fn identity(&self, number: u32) -> Option<Arc<Identity>> {
         let known = self.known.read();
         let at = number.checked_sub(self.oldest.load(Ordering::Relaxed) + 1)?;
         known.identities.get(at as usize).cloned()
+    }
+
+    /// The kind of the statements that a number stands for.
+    fn event_name_of(&self, number: u32) -> &'static str {
+        self.identity(number).map_or(UNKNOWN, |identity| event_name(&identity.text))
     }
 
     /// A statement has found rows by an index.
@@ -375,6 +421,9 @@ impl Statements {
     pub fn forget(&self) {
         let mut sessions = self.sessions.lock();
         sessions.sums = Vec::new();
+        for session in &sessions.living {
+            session.kept.lock().settle(self);
+        }
         {
             let mut known = self.known.write();
             let last = self.oldest.load(Ordering::Relaxed) + known.identities.len() as u32;
@@ -383,6 +432,41 @@ impl Statements {
         }
         for session in &sessions.living {
             session.kept.lock().sums.clear();
+        }
+    }
+
+    /// What the sessions of each account have done.
+    pub fn deeds_by_account(&self) -> BTreeMap<AccountName, Deeds> {
+        let sessions = self.sessions.lock();
+        let mut accounts = sessions.gone.clone();
+        for session in &sessions.living {
+            let kept = session.kept.lock();
+            if let Some(account) = &kept.account {
+                accounts.entry(account.clone()).or_default().add(&kept.all_deeds(self));
+            }
+        }
+        accounts
+    }
+
+    /// What each session that is there has done.
+    pub fn deeds_by_thread(&self) -> Vec<(u64, Deeds)> {
+        let living = self.sessions.lock().living.clone();
+        living.iter().map(|session| (session.thread, session.kept.lock().all_deeds(self))).collect()
+    }
+
+    /// TRUNCATE TABLE of a summary of statements by their kind, or of errors.
+    pub fn forget_deeds(&self, what: fn(&mut Deeds)) {
+        let mut sessions = self.sessions.lock();
+        let oldest = self.oldest.load(Ordering::Relaxed);
+        sessions.gone.values_mut().for_each(what);
+        for session in sessions.living.clone() {
+            let settled = {
+                let mut kept = session.kept.lock();
+                let settled = kept.settle(self);
+                what(&mut kept.deeds);
+                settled
+            };
+            settled.into_iter().for_each(|(number, sums)| sessions.add(oldest, number, sums));
         }
     }
 
@@ -430,6 +514,10 @@ impl Own {
         let limits = &self.all.limits;
         let mut kept = self.session.kept.lock();
         kept.events_seen += 1;
+        if let Some((code, sqlstate, _)) = ended.error {
+            let seen = ended.timing.started + ended.timing.wait;
+            kept.deeds.add_error(code, &ErrorSum { sqlstate, raised: 1, first_seen: seen, last_seen: seen });
+        }
         if collects.current() {
             let mut event = match kept.events.len() >= limits.history.max(1) || !collects.history() {
                 true => kept.events.pop_front().unwrap_or_default(),
@@ -465,17 +553,27 @@ impl Own {
 
     fn hand_over(&self, sessions: &mut Sessions) {
         let oldest = self.all.oldest.load(Ordering::Relaxed);
-        for (number, sums) in self.session.kept.lock().sums.drain() {
+        for (number, sums) in self.session.kept.lock().settle(&self.all) {
             sessions.add(oldest, number, sums);
+        }
+    }
+
+    /// The session has logged in, or ends: what it did so far is its former account's.
+    pub fn set_account(&self, account: Option<AccountName>) {
+        let mut sessions = self.all.sessions.lock();
+        self.hand_over(&mut sessions);
+        let mut kept = self.session.kept.lock();
+        let done = std::mem::take(&mut kept.deeds);
+        if let Some(former) = std::mem::replace(&mut kept.account, account) {
+            sessions.gone.entry(former).or_default().add(&done);
         }
     }
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
-        let mut sessions = self.all.sessions.lock();
-        sessions.living.retain(|other| !Arc::ptr_eq(other, &self.session));
-        self.hand_over(&mut sessions);
+        self.set_account(None);
+        self.all.sessions.lock().living.retain(|other| !Arc::ptr_eq(other, &self.session));
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Work {
 }
 
 impl Work {
-    fn add(&mut self, other: &Work) {
+    pub fn add(&mut self, other: &Work) {
         self.errors += other.errors;
         self.warnings += other.warnings;
         self.rows_affected += other.rows_affected;

@@ -85,6 +85,14 @@ impl SessionVariables {
         self.own.insert(index as u16, value);
     }
 
+    /// Those that a session has values of its own of, with these.
+    pub fn show_own(&self) -> Vec<(&'static str, String)> {
+        let names = names::all_names().iter().filter(|(_, index)| LIST[*index as usize].reach != Reach::Global);
+        names
+            .map(|&(name, index)| (name, LIST[index as usize].kind.show(self.value(index as usize))))
+            .collect()
+    }
+
     /// `SHOW SESSION VARIABLES`: names in order, aliases included, and values as text.
     pub fn show(&self, globals: &GlobalVariables) -> Vec<(&'static str, String)> {
         let now = globals.snapshot();

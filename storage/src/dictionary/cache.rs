@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use format::ids::{TableId, TrxId};
 use format::transform::Algorithm;
@@ -34,6 +34,49 @@ pub struct Table {
     /// Whether it refers to tables, or is referred to: only then row operations look for its relations.
     related: AtomicBool,
     statistics: Mutex<Option<Arc<row::TableStatistics>>>,
+    reads: Reads,
+}
+
+/// How many rows were found in a table since it has this description.
+pub struct Reads {
+    /// By walking over all of it.
+    whole: AtomicU64,
+    /// By each index.
+    by_index: Box<[AtomicU64]>,
+}
+
+impl Reads {
+    fn of(table: &row::Table) -> Reads {
+        Reads { whole: AtomicU64::new(0), by_index: table.indexes.iter().map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    #[inline]
+    fn counter(&self, index: Option<usize>) -> Option<&AtomicU64> {
+        index.map_or(Some(&self.whole), |index| self.by_index.get(index))
+    }
+
+    /// Rows were found by an index, or, without one, by walking over the whole table.
+    #[inline]
+    pub fn add(&self, index: Option<usize>, rows: u64) {
+        if rows > 0
+            && let Some(counter) = self.counter(index)
+        {
+            counter.fetch_add(rows, Ordering::Relaxed);
+        }
+    }
+
+    pub fn get(&self, index: Option<usize>) -> u64 {
+        self.counter(index).map_or(0, |counter| counter.load(Ordering::Relaxed))
+    }
+
+    /// All of them.
+    pub fn sum(&self) -> u64 {
+        self.by_index.iter().chain([&self.whole]).map(|counter| counter.load(Ordering::Relaxed)).sum()
+    }
+
+    pub fn clear(&self) {
+        self.by_index.iter().chain([&self.whole]).for_each(|counter| counter.store(0, Ordering::Relaxed));
+    }
 }
 
 impl Deref for Table {
@@ -54,6 +97,7 @@ impl Table {
     /// A temporary or unfinished table: no name leads other sessions to it, so nobody waits for its lock.
     pub fn unnamed(rows: Arc<row::Table>) -> Table {
         Table {
+            reads: Reads::of(&rows),
             rows,
             metadata: Arc::new(MetadataLock::new(Arc::default())),
             stale: AtomicBool::new(false),
@@ -106,6 +150,12 @@ impl Table {
     #[inline]
     pub fn is_related(&self) -> bool {
         self.related.load(Ordering::Relaxed)
+    }
+
+    /// How its rows were found.
+    #[inline]
+    pub fn reads(&self) -> &Reads {
+        &self.reads
     }
 
     /// The newest estimates.
@@ -371,6 +421,7 @@ impl Dictionary {
     fn new_table(&self, rows: row::Table, since: TrxId) -> Arc<Table> {
         Arc::new(Table {
             metadata: self.table_lock(&rows.database, &rows.name),
+            reads: Reads::of(&rows),
             rows: Arc::new(rows),
             stale: AtomicBool::new(false),
             since,

@@ -1,5 +1,6 @@
 //! Scans as a session uses them.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::Trx;
@@ -12,6 +13,15 @@ use crate::schema::{ColumnSet, ReadMode, Row, ScanRange};
 pub struct Cursor {
     table: Arc<Table>,
     scan: row::Scan,
+    /// None: it walks over the whole table.
+    index: Option<usize>,
+    rows: u64,
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        self.table.reads().add(self.index, self.rows);
+    }
 }
 
 impl Trx {
@@ -26,7 +36,8 @@ impl Trx {
     ) -> Result<Cursor> {
         let mode = self.effective(mode);
         let scan = row::Scan::new(table, index, mode, &columns, &range);
-        Ok(Cursor { table: table.clone(), scan })
+        let is_whole = index == 0 && matches!((&range.lower, &range.upper), (Bound::Unbounded, Bound::Unbounded));
+        Ok(Cursor { table: table.clone(), scan, index: Some(index).filter(|_| !is_whole), rows: 0 })
     }
 }
 
@@ -37,6 +48,7 @@ impl Cursor {
         match trx.on(&self.table, |context, inner| self.scan.next(context, inner, &self.table, row)) {
             Ok(found) => {
                 trx.counts.read += u64::from(found);
+                self.rows += u64::from(found);
                 Ok(found)
             }
             Err(error) => Err(trx.scan_failed(error)),

@@ -496,7 +496,7 @@ impl Trx {
                 self.counts.inserted += 1;
                 self.inner.show_changes();
                 self.counts.changed.note(&table.state);
-                count_change(table, 1);
+                count_change(table, 0, 1);
                 Ok(())
             }
             Err(error) => Err(self.failed(error, before)),
@@ -516,7 +516,7 @@ impl Trx {
                 self.counts.updated += 1;
                 self.inner.show_changes();
                 self.counts.changed.note(&table.state);
-                count_change(table, 0);
+                count_change(table, 1, 0);
                 Ok(())
             }
             Err(error) => Err(self.failed(error, before)),
@@ -536,7 +536,7 @@ impl Trx {
                 self.counts.deleted += 1;
                 self.inner.show_changes();
                 self.counts.changed.note(&table.state);
-                count_change(table, -1);
+                count_change(table, 2, -1);
                 Ok(())
             }
             Err(error) => Err(self.failed(error, before)),
@@ -564,6 +564,7 @@ impl Trx {
         match self.on(table, |context, trx| row::get(context, trx, table, index, key, mode, columns, row)) {
             Ok(found) => {
                 self.counts.read += u64::from(found);
+                table.reads().add(Some(index), u64::from(found));
                 Ok(found)
             }
             Err(error) => {
@@ -612,8 +613,9 @@ impl Trx {
 
 /// Keeps the estimate of a table's rows approximately right between two samplings of its trees.
 #[inline]
-fn count_change(table: &Table, rows: i64) {
+fn count_change(table: &Table, change: usize, rows: i64) {
     let state = &table.state;
+    state.changes[change].fetch_add(1, Ordering::Relaxed);
     state.modified_rows.fetch_add(1, Ordering::Relaxed);
     if rows != 0 {
         state.rows.fetch_add(rows as u64, Ordering::Relaxed);

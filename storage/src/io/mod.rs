@@ -26,6 +26,8 @@ pub mod sim;
 
 pub mod trace;
 
+pub mod counted;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;

@@ -57,10 +57,11 @@ use crate::buffer::PendingRedo;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::gate::{Gate, Health};
+use crate::io::counted::CountedDisk;
 use crate::io::{AlignedBuffer, Disk};
 use crate::redo::{Checkpoint, LogFile, Reader, Redo};
 use crate::segment;
-use crate::store::{self, Store, aside};
+use crate::store::{self, Disks, Store, aside};
 use crate::sync;
 use crate::tablespace::{Algorithm, Growth, Tablespaces, Transform, doublewrite};
 use crate::trash;
@@ -105,8 +106,10 @@ const STEP_PAGES: usize = 32;
 pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageRecovery)> {
     let claim = store::claim(&*disk)?;
     let health = Arc::new(Health::default());
-    let scratch = disk.clone();
-    let disk: Arc<dyn Disk> = Arc::new(Gate::new(disk, health.clone()));
+    let counted = CountedDisk::new(disk);
+    let file_counts = counted.counts().clone();
+    let scratch: Arc<dyn Disk> = Arc::new(counted);
+    let disk: Arc<dyn Disk> = Arc::new(Gate::new(scratch.clone(), health.clone()));
     super::refuse_incomplete(&*disk)?;
     let (log, checkpoint) = LogFile::open(&*disk, &config)?;
     mismatch::refuse_older_files(&*disk, &checkpoint, config.page_bytes)?;
@@ -158,7 +161,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
         redo.hold.set(first);
     }
     let threads = config.background_threads;
-    let store = Store::assemble(disk, scratch, claim, config, redo, spaces, health)?;
+    let store = Store::assemble(Disks { gated: disk, scratch, file_counts }, claim, config, redo, spaces, health)?;
     store.put_set_aside(set_aside.clone());
     if !report.was_clean {
         let redo = match found.redo.take() {

@@ -109,6 +109,8 @@ pub struct TableState {
     pub rows: AtomicU64,
     /// When a row last changed, as microseconds of the Unix epoch; 0 = not since the server started.
     pub updated_us: AtomicU64,
+    /// Rows inserted, updated and deleted since the server started.
+    pub changes: [AtomicU64; 3],
 }
 
 /// A column of a table.

@@ -270,7 +270,7 @@ impl Store {
             let rate = self.pace().pages_per_second(&config);
             let (granted, left) = {
                 let mut grants = self.cleaners.grants.lock();
-                (grants.take(rate, self.disk.clock().now(), BATCH_PAGES_MAX), grants.left())
+                (grants.take(rate, self.disk().clock().now(), BATCH_PAGES_MAX), grants.left())
             };
             // Statements are refused until a batch succeeds, so one is tried in every round, whatever the pace.
             let granted = if self.pool.is_disk_full() { granted.max(PROBE_PAGES) } else { granted };
@@ -289,7 +289,7 @@ impl Store {
 
     /// Syncs and moves the checkpoint, if that is due.
     fn sync_if_due(&self, synced_at: &mut Duration) -> Result<()> {
-        let now = self.disk.clock().now();
+        let now = self.disk().clock().now();
         let since = now.saturating_sub(*synced_at);
         let pace = self.pace();
         let presses = pace.age > AGE_PRESSING || pace.idle;
@@ -322,7 +322,7 @@ fn run_first_cleaner(store: &Weak<Store>, me: &Leaving) {
     let mut seen_lsn = Lsn::ZERO;
     while !me.signals.wait_for_work(CLEANER_PERIOD) {
         let Some(strong) = store.upgrade() else { return };
-        let now = strong.disk.clock().now();
+        let now = strong.disk().clock().now();
         strong.pool.set_time(now);
         if strong.health.is_poisoned() {
             me.signals.notify_progress();

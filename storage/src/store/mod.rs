@@ -47,6 +47,7 @@ use crate::config::{Config, FlushLogAtCommit};
 use crate::error::{Error, Result};
 use crate::freed::Freed;
 use crate::gate::Health;
+use crate::io::counted::FileCounts;
 use crate::io::{Caching, Disk, OpenMode};
 use crate::redo::{LogFile, Promise, Redo};
 use crate::sync::{self, Mutex, Rank, RwLock};
@@ -61,13 +62,20 @@ const MTR_FRAMES: usize = 10;
 /// Pages that a thread without cleaners writes at once when frames or log space run short.
 const INLINE_PAGES: usize = 16;
 
+/// The data directory.
+pub struct Disks {
+    /// Behind the gate.
+    pub gated: Arc<dyn Disk>,
+    /// The same, without a gate: for files that recovery never reads.
+    pub scratch: Arc<dyn Disk>,
+    /// What was done to the files of both.
+    pub file_counts: Arc<FileCounts>,
+}
+
 /// See the module header.
 pub struct Store {
     config: RwLock<Config>,
-    /// Behind the gate.
-    disk: Arc<dyn Disk>,
-    /// The same, without a gate: for files that recovery never reads.
-    scratch: Arc<dyn Disk>,
+    disks: Disks,
     health: Arc<Health>,
     redo: Arc<Redo>,
     spaces: Arc<Tablespaces>,
@@ -90,8 +98,7 @@ impl Store {
 
     /// A store on an open log, for `recovery`, which opens instances.
     pub fn assemble(
-        disk: Arc<dyn Disk>,
-        scratch: Arc<dyn Disk>,
+        disks: Disks,
         claim: Box<dyn Send + Sync>,
         config: Config,
         redo: Redo,
@@ -111,10 +118,9 @@ impl Store {
         Ok(Store {
             freed: Freed::new(format::page::space::extent_pages(config.page_bytes) as u32),
             aside: SetAside::new(Vec::new()),
-            trash: Trash::new(disk.clone(), config.drop_slice_bytes),
+            trash: Trash::new(disks.gated.clone(), config.drop_slice_bytes),
             config: RwLock::new(Rank::Leaf, config),
-            disk,
-            scratch,
+            disks,
             health,
             redo,
             spaces,
@@ -144,13 +150,18 @@ impl Store {
     }
 
     pub fn disk(&self) -> &Arc<dyn Disk> {
-        &self.disk
+        &self.disks.gated
     }
 
     /// The disk for files that recovery never reads, such as the runs of a sort: their failure affects only the
     /// statement that writes them.
     pub fn scratch_disk(&self) -> &Arc<dyn Disk> {
-        &self.scratch
+        &self.disks.scratch
+    }
+
+    /// What was done to the files of the data directory since the start.
+    pub fn file_counts(&self) -> &FileCounts {
+        &self.disks.file_counts
     }
 
     pub fn redo(&self) -> &Redo {
@@ -395,7 +406,7 @@ impl Store {
     /// Creates the file `path` (relative to the data directory) and logs that. It has no pages yet:
     /// `segment::init_space` makes them. Exists if path or id are taken.
     pub fn create_space(&self, id: SpaceId, path: &str, transform: Transform) -> Result<Arc<Tablespace>> {
-        let taken = self.disk.exists(path).map_err(Error::io("look for a tablespace"))?;
+        let taken = self.disks.gated.exists(path).map_err(Error::io("look for a tablespace"))?;
         if taken || self.spaces.get(id).is_some() {
             return Err(Error::Exists(path.into()));
         }
@@ -422,7 +433,7 @@ impl Store {
         let created = self.spaces.create(id, path, transform, key, &self.config());
         if created.is_err() {
             // An incomplete file would be removed only at the next start.
-            let _ = self.disk.remove(path);
+            let _ = self.disks.gated.remove(path);
         }
         created
     }
@@ -450,7 +461,7 @@ impl Store {
 
     /// The space id that a file carries; `None` if it is no tablespace.
     pub fn probe_space(&self, path: &str) -> Result<Option<SpaceId>> {
-        probe(&*self.disk, path)
+        probe(&*self.disks.gated, path)
     }
 
     /// Logs the deletion durably, forgets the tablespace, and removes its file. [`Store::trash_step`] removes the rest
@@ -487,7 +498,7 @@ impl Store {
     /// Logs and performs the rename of a tablespace's file. The new name must be free.
     pub fn rename_space(&self, id: SpaceId, path: &str) -> Result<()> {
         let from = self.spaces.find(id)?.path();
-        if self.disk.exists(path).map_err(Error::io("look for a tablespace"))? {
+        if self.disks.gated.exists(path).map_err(Error::io("look for a tablespace"))? {
             return Err(Error::Exists(path.into()));
         }
         self.log_durably(&[Record::FileRename { space: id, from: &from, to: path }])?;
@@ -594,7 +605,7 @@ impl Store {
             self.redo.write_checkpoint(end, true)?;
         }
         if !self.redo.hold.is_held() && self.redo.file().wants_resize(&self.config()) {
-            LogFile::resize(&*self.disk, &self.config(), self.redo.checkpoint())?;
+            LogFile::resize(&*self.disks.gated, &self.config(), self.redo.checkpoint())?;
         }
         self.health.close();
         Ok(())
@@ -622,7 +633,7 @@ impl Store {
     /// One bounded batch of page cleaning, for a simulator without threads. Returns pages written.
     pub fn flush_step(&self, pages_max: usize) -> Result<usize> {
         sync::assert_no_latches("flushing");
-        self.pool.set_time(self.disk.clock().now());
+        self.pool.set_time(self.disks.gated.clock().now());
         let first = self.cleaners.first();
         let written = first.flusher.lock().step(&self.pool, Aim::OlderThan(Lsn::MAX), pages_max)?;
         if written < pages_max {

@@ -33,6 +33,7 @@ mod regexp;
 mod search;
 mod session;
 mod string;
+pub mod sys;
 mod xml;
 
 pub use json::{JSON_VALUE, json_as_column, json_error_marker, json_path};
@@ -107,6 +108,7 @@ static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock:
     let lists = [
         address::FUNCTIONS,
         bytes::FUNCTIONS,
+        sys::FUNCTIONS,
         clock::FUNCTIONS,
         compress::FUNCTIONS,
         control::FUNCTIONS,
