@@ -360,6 +360,7 @@ pub fn authenticate(
             })
         }
         Plugin::CachingSha2Password => prove_sha2(shared, wire, &account, &proof)?,
+        Plugin::Sha256Password => prove_sha256(shared, wire, &account, proof)?,
         Plugin::Socket => false,
     };
     if !proved {
@@ -415,6 +416,33 @@ fn prove_sha2(shared: &Shared, wire: &mut Wire, account: &Account, proof: &[u8])
     let second = account.attributes.second_verifier.as_ref();
     let proved =
         first || shown.is_some_and(|shown| second.is_some_and(|verifier| password::sha2_matches(&shown, verifier)));
+    if let Some(asked) = asked {
+        auth::wait_for_beat(asked);
+    }
+    Ok(proved)
+}
+
+/// The client shows its password: as it is on TLS, and on the socket if it likes; else encrypted, and before that it may ask
+/// for the key.
+fn prove_sha256(shared: &Shared, wire: &mut Wire, account: &Account, mut answer: Vec<u8>) -> Result<bool, Refused> {
+    let asks_for_key = answer == [auth::SHA256_REQUEST_PUBLIC_KEY];
+    let mut asked = None;
+    let shown = if wire.is_private() && !asks_for_key {
+        Some(answer.strip_suffix(&[0]).unwrap_or(&answer).to_vec())
+    } else {
+        if asks_for_key {
+            wire.sink.packets.push(|out| handshake::encode_auth_more(shared.key.public_pem().as_bytes(), out));
+            let packet = wire.reply()?;
+            answer = wire.incoming.payload(&packet).to_vec();
+        }
+        asked = Some(Instant::now());
+        shared.key.decrypt(&answer, &wire.challenge)
+    };
+    let verifiers = std::iter::once(&account.verifier).chain(&account.attributes.second_verifier);
+    let proved = shown.is_some_and(|shown| {
+        // Each is tried, so that the time does not tell which one it was.
+        verifiers.fold(false, |found, verifier| password::sha256_matches(&shown, verifier) | found)
+    });
     if let Some(asked) = asked {
         auth::wait_for_beat(asked);
     }

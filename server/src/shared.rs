@@ -36,6 +36,8 @@ pub struct Shared {
     pub tls: Arc<Tls>,
     /// A verifier of no password, for unknown users.
     nobody: String,
+    /// The same in the form of sha256_password.
+    nobody_256: String,
     /// By which unknown users get their plugin.
     strangers: std::hash::RandomState,
     sockets: Mutex<Sockets>,
@@ -52,6 +54,7 @@ impl Shared {
             passwords: PasswordCache::default(),
             key: ServerKey::default(),
             nobody: Plugin::CachingSha2Password.verifier(&rand::random::<[u8; 32]>(), b"nobody.nobody.nobody"),
+            nobody_256: Plugin::Sha256Password.verifier(&rand::random::<[u8; 32]>(), b"nobody.nobody.nobody"),
             strangers: std::hash::RandomState::new(),
             sockets: Mutex::default(),
             stopping: AtomicBool::new(false),
@@ -73,11 +76,15 @@ impl Shared {
                 Account::new(user, host, plugin, &format!("*{digits}"))
             }
             // What the socket decides takes no step of its own.
-            Plugin::CachingSha2Password | Plugin::Socket => {
-                let mut account = Account::new(user, host, Plugin::CachingSha2Password, &self.nobody);
+            Plugin::CachingSha2Password | Plugin::Sha256Password | Plugin::Socket => {
+                let (plugin, verifier) = match plugin {
+                    Plugin::Sha256Password => (plugin, &self.nobody_256),
+                    _ => (Plugin::CachingSha2Password, &self.nobody),
+                };
+                let mut account = Account::new(user, host, plugin, verifier);
                 // A second password takes a second comparison.
                 if model.is_some_and(|account| account.attributes.second_verifier.is_some()) {
-                    account.attributes.second_verifier = Some(self.nobody.clone());
+                    account.attributes.second_verifier = Some(verifier.clone());
                 }
                 account
             }

@@ -20,6 +20,7 @@ use crate::processlist::ProcessList;
 use crate::read_lock::ReadLock;
 use crate::replication::Replication;
 use crate::statements::log_file::LogFile;
+use crate::statements::log_table::LogTable;
 use crate::statements::{Limits, Statements};
 use crate::status::ServerStatus;
 use crate::temporary::Temporary;
@@ -43,6 +44,9 @@ pub struct Instance {
     pub statements: Arc<Statements>,
     pub slow_log: LogFile,
     pub general_log: LogFile,
+    /// The same as tables.
+    pub slow_log_table: LogTable,
+    pub general_log_table: LogTable,
     pub processes: ProcessList,
     /// Replicas that are connected.
     pub dumps: Dumps,
@@ -101,6 +105,8 @@ impl Instance {
             statements,
             slow_log: LogFile::default(),
             general_log: LogFile::default(),
+            slow_log_table: LogTable::new(&datadir, "slow_log"),
+            general_log_table: LogTable::new(&datadir, "general_log"),
             processes: ProcessList::new(),
             dumps: Dumps::default(),
             events: EventAlarm::default(),

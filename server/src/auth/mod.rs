@@ -13,6 +13,7 @@
 //!     on TCP without TLS:                           <- "your public key?" (2)
 //!         key                                       ->
 //!                                                   <- password, encrypted
+//! sha256_password:        the password, as in the last steps of caching_sha2_password; a client asks for the key by (1)
 //! OK or error
 //! auth_socket:            the system says who the client is: no step of its own
 //! ```
@@ -41,6 +42,8 @@ use format::packet::handshake::CHALLENGE_BYTES;
 
 /// Steps of caching_sha2_password.
 pub const REQUEST_PUBLIC_KEY: u8 = 2;
+/// The same in sha256_password.
+pub const SHA256_REQUEST_PUBLIC_KEY: u8 = 1;
 pub const FAST_AUTH_SUCCESS: u8 = 3;
 pub const PERFORM_FULL_AUTH: u8 = 4;
 

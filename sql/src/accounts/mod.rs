@@ -64,6 +64,8 @@ pub const FILE_NAME: &str = "accounts";
 pub enum Plugin {
     NativePassword,
     CachingSha2Password,
+    /// Like the one before, but that each login shows the password itself: on TLS, or encrypted.
+    Sha256Password,
     /// The user of the system that the client's process belongs to, on the Unix socket. The verifier is that user's name;
     /// empty: the account's.
     Socket,
@@ -74,6 +76,7 @@ impl Plugin {
         match self {
             Self::NativePassword => "mysql_native_password",
             Self::CachingSha2Password => "caching_sha2_password",
+            Self::Sha256Password => "sha256_password",
             Self::Socket => "auth_socket",
         }
     }
@@ -82,7 +85,7 @@ impl Plugin {
         if name.eq_ignore_ascii_case("unix_socket") {
             return Some(Self::Socket); // MariaDB's name.
         }
-        let all = [Self::NativePassword, Self::CachingSha2Password, Self::Socket];
+        let all = [Self::NativePassword, Self::CachingSha2Password, Self::Sha256Password, Self::Socket];
         all.into_iter().find(|plugin| plugin.name().eq_ignore_ascii_case(name))
     }
 
@@ -92,6 +95,7 @@ impl Plugin {
             || match self {
                 Self::NativePassword => password::native_hash(text).is_some(),
                 Self::CachingSha2Password => password::is_sha2_verifier(text),
+                Self::Sha256Password => password::is_sha256_verifier(text),
                 Self::Socket => true,
             }
     }
@@ -105,6 +109,7 @@ impl Plugin {
                 password::native_verifier(password).eq_ignore_ascii_case(verifier) && !password.is_empty()
             }
             Self::CachingSha2Password => password::sha2_matches(password, verifier),
+            Self::Sha256Password => password::sha256_matches(password, verifier),
         }
     }
 
@@ -113,7 +118,7 @@ impl Plugin {
         self != Self::Socket
     }
 
-    /// What is kept of a password. `salt` is 20 random bytes, which caching_sha2_password uses.
+    /// What is kept of a password. `salt` is 20 random bytes, which all but mysql_native_password use.
     pub fn verifier(self, password: &[u8], salt: &[u8; 20]) -> String {
         if password.is_empty() {
             return String::new();
@@ -121,6 +126,7 @@ impl Plugin {
         match self {
             Self::NativePassword => password::native_verifier(password),
             Self::CachingSha2Password => password::sha2_verifier(password, salt),
+            Self::Sha256Password => password::sha256_verifier(password, salt),
             Self::Socket => String::new(),
         }
     }

@@ -9,6 +9,9 @@ use sha2::Sha256;
 /// Rounds of the sha2 verifier, in thousands, as MySQL has by default.
 const ROUNDS_THOUSANDS: usize = 5;
 
+/// A longer password is nobody's: what it costs to check one grows with the square of its length.
+pub const BYTES_MAX: usize = 256;
+
 /// 20 random bytes that are not zero and not `$`, so that they can stand in a C string.
 pub fn random_salt() -> [u8; 20] {
     std::array::from_fn(|_| {
@@ -73,10 +76,34 @@ pub fn sha2_verifier(password: &[u8], salt: &[u8; 20]) -> String {
 
 /// Whether a password is the one of a verifier of `caching_sha2_password`.
 pub fn sha2_matches(password: &[u8], verifier: &str) -> bool {
-    let Some((rounds, salt, digest)) = split_sha2(verifier) else {
+    let Some((rounds, salt, digest)) = split_sha2(verifier).filter(|_| password.len() <= BYTES_MAX) else {
         return false;
     };
     equal(sha_crypt(password, salt.as_bytes(), rounds).as_bytes(), digest.as_bytes())
+}
+
+/// `$5$`, the salt, `$`, and SHA-crypt's digest: the form of `sha256_password`.
+pub fn sha256_verifier(password: &[u8], salt: &[u8; 20]) -> String {
+    let salt_text: String = salt.iter().map(|&byte| byte as char).collect();
+    format!("$5${salt_text}${}", sha_crypt(password, salt, ROUNDS_THOUSANDS * 1000))
+}
+
+/// Whether a text has the form of a verifier of `sha256_password`.
+pub fn is_sha256_verifier(text: &str) -> bool {
+    split_sha256(text).is_some()
+}
+
+/// Whether a password is the one of a verifier of `sha256_password`.
+pub fn sha256_matches(password: &[u8], verifier: &str) -> bool {
+    let Some((salt, digest)) = split_sha256(verifier).filter(|_| password.len() <= BYTES_MAX) else {
+        return false;
+    };
+    equal(sha_crypt(password, salt.as_bytes(), ROUNDS_THOUSANDS * 1000).as_bytes(), digest.as_bytes())
+}
+
+fn split_sha256(verifier: &str) -> Option<(&str, &str)> {
+    let (salt, digest) = verifier.strip_prefix("$5$")?.split_at_checked(20)?;
+    digest.strip_prefix('$').filter(|digest| digest.len() == 43).map(|digest| (salt, digest))
 }
 
 fn split_sha2(verifier: &str) -> Option<(usize, &str, &str)> {
@@ -190,5 +217,18 @@ mod tests {
         assert!(sha2_matches(b"secret", &verifier));
         assert!(!sha2_matches(b"Secret", &verifier));
         assert!(!sha2_matches(b"secret", "$A$005$short"));
+    }
+
+    #[test]
+    fn sha256_verifiers_match_their_password_alone_and_no_long_one_is_tried() {
+        let verifier = sha256_verifier(b"secret", b"abcdefghijklmnopqrst");
+        assert!(is_sha256_verifier(&verifier) && !is_sha256_verifier(&verifier[1..]));
+        assert!(sha256_matches(b"secret", &verifier) && !sha256_matches(b"other", &verifier));
+        // The digest is that of the other plugin; only the form differs.
+        let digest = sha2_verifier(b"secret", b"abcdefghijklmnopqrst");
+        assert!(digest.ends_with(verifier.rsplit('$').next().unwrap()));
+        let long = vec![b'x'; BYTES_MAX + 1];
+        assert!(!sha256_matches(&long, &sha256_verifier(&long, b"abcdefghijklmnopqrst")));
+        assert!(!sha2_matches(&long, &sha2_verifier(&long, b"abcdefghijklmnopqrst")));
     }
 }

@@ -40,7 +40,7 @@ use crate::accounts::Rights;
 use crate::catalog::{database_of, storage_error};
 use crate::error::{Error, Level, Result, Warning};
 use crate::expression::EvalContext;
-use crate::information_schema::{self, table_io};
+use crate::information_schema::{self, log_tables, table_io};
 use crate::instance::Instance;
 use crate::parser::ast::{AlterAction, DatabaseOptions, Statement, TableName};
 use crate::show::Listing;
@@ -121,7 +121,7 @@ pub fn commits(statement: &Statement) -> bool {
     }
 }
 
-/// What TRUNCATE TABLE forgets of a table of performance_schema.
+/// What TRUNCATE TABLE forgets of a table of performance_schema, or of one with a log.
 type Forget = fn(&Instance);
 
 /// Statements by their kind are counted once, for all tables that show them.
@@ -153,9 +153,17 @@ const COUNTED: &[(&str, Forget)] = &[
     ("events_statements_summary_by_digest", |instance| instance.statements.forget()),
 ];
 
+/// The logs of statements in the database mysql.
+const LOGS: &[(&str, Forget)] =
+    &[("general_log", log_tables::clear_general_log), ("slow_log", log_tables::clear_slow_log)];
+
 fn counted(database: &str, name: &str) -> Option<Forget> {
-    let found = COUNTED.iter().find(|(counted, _)| counted.eq_ignore_ascii_case(name));
-    found.filter(|_| database.eq_ignore_ascii_case("performance_schema")).map(|(_, forget)| *forget)
+    let tables = match &database.to_ascii_lowercase()[..] {
+        "performance_schema" => COUNTED,
+        "mysql" => LOGS,
+        _ => return None,
+    };
+    tables.iter().find(|(counted, _)| counted.eq_ignore_ascii_case(name)).map(|(_, forget)| *forget)
 }
 
 /// Whether TRUNCATE TABLE makes a table of performance_schema count anew. It changes nothing of this server's data, so it

@@ -23,7 +23,9 @@ mod files;
 mod glassine;
 mod grants;
 mod innodb;
+mod innodb_metrics;
 mod locks;
+pub mod log_tables;
 mod memory;
 mod mysql;
 mod name_locks;
@@ -167,6 +169,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     locks::INNODB_LOCK_WAITS,
     constraints::INNODB_FOREIGN,
     constraints::INNODB_FOREIGN_COLS,
+    innodb_metrics::INNODB_METRICS,
     constraints::INNODB_SYS_FOREIGN,
     constraints::INNODB_SYS_FOREIGN_COLS,
     innodb::INNODB_SYS_TABLESPACES,
@@ -286,11 +289,13 @@ static MYSQL: &[VirtualTable] = &[
     mysql::COLUMNS_PRIV,
     mysql::DB,
     mysql::DEFAULT_ROLES,
+    log_tables::GENERAL_LOG,
     mysql::GLOBAL_GRANTS,
     mysql::PASSWORD_HISTORY,
     mysql::PROCS_PRIV,
     mysql::PROXIES_PRIV,
     mysql::ROLE_EDGES,
+    log_tables::SLOW_LOG,
     mysql::TABLES_PRIV,
     mysql::TIME_ZONE,
     mysql::TIME_ZONE_NAME,

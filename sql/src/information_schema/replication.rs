@@ -231,7 +231,22 @@ pub const APPLIER_STATUS_BY_WORKER: VirtualTable = VirtualTable {
         text("LAST_ERROR_MESSAGE", 1024),
         time("LAST_ERROR_TIMESTAMP"),
         text("LAST_APPLIED_TRANSACTION", 57),
+        time("LAST_APPLIED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP"),
+        time("LAST_APPLIED_TRANSACTION_IMMEDIATE_COMMIT_TIMESTAMP"),
+        time("LAST_APPLIED_TRANSACTION_START_APPLY_TIMESTAMP"),
+        time("LAST_APPLIED_TRANSACTION_END_APPLY_TIMESTAMP"),
         text("APPLYING_TRANSACTION", 57),
+        time("APPLYING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP"),
+        time("APPLYING_TRANSACTION_IMMEDIATE_COMMIT_TIMESTAMP"),
+        time("APPLYING_TRANSACTION_START_APPLY_TIMESTAMP"),
+        number("LAST_APPLIED_TRANSACTION_RETRIES_COUNT"),
+        int("LAST_APPLIED_TRANSACTION_LAST_TRANSIENT_ERROR_NUMBER"),
+        text("LAST_APPLIED_TRANSACTION_LAST_TRANSIENT_ERROR_MESSAGE", 1024),
+        time("LAST_APPLIED_TRANSACTION_LAST_TRANSIENT_ERROR_TIMESTAMP"),
+        number("APPLYING_TRANSACTION_RETRIES_COUNT"),
+        int("APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_NUMBER"),
+        text("APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_MESSAGE", 1024),
+        time("APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_TIMESTAMP"),
     ],
     rows: |facts| {
         let known = facts.instance.replication().and_then(|replication| replication.status(None).ok());
@@ -239,7 +254,13 @@ pub const APPLIER_STATUS_BY_WORKER: VirtualTable = VirtualTable {
             let [code, message, at] = error(facts, &worker.error);
             let number = Value::UInt(number as u64 + 1);
             let (last, applying) = (name(worker.last), name(worker.applying));
-            vec![string(channel), number, thread(worker), is_on(worker), code, message, at, last, applying]
+            let mut row = vec![string(channel), number, thread(worker), is_on(worker), code, message, at];
+            // Of single transactions neither times nor repetitions are kept.
+            row.push(last);
+            row.extend([const { Value::Null }; 4]);
+            row.push(applying);
+            row.extend([const { Value::Null }; 11]);
+            row
         };
         let of_channel = |status: &ReplicaStatus| {
             let workers = status.workers.iter().enumerate();

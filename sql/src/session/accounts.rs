@@ -160,6 +160,10 @@ pub(super) fn apply_options(account: &mut Account, options: &AccountOptions) -> 
     Ok(())
 }
 
+pub(super) fn unknown_authid((user, host): &Key) -> Error {
+    Error::new(3523, b"HY000", format!("Unknown authorization ID `{user}`@`{host}`"))
+}
+
 fn now_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -263,6 +267,9 @@ impl PasswordRules {
 
     /// Gives an account a password that it may have.
     fn give(&self, account: &mut Account, password: &[u8]) -> Result<()> {
+        if password.len() > password::BYTES_MAX {
+            return Err(Error::new(1819, b"HY000", "Your password does not satisfy the current policy requirements"));
+        }
         let (history, days) = self.memory(account);
         let own = &account.attributes;
         let since = now_seconds().saturating_sub(u64::from(days) * 86_400);
@@ -381,13 +388,18 @@ impl Session {
         let roles: Vec<_> = options.default_roles.iter().map(|role| self.account_name(role)).collect();
         names.iter().try_for_each(|name| self.check_name(name))?;
         if !roles.is_empty() {
-            return Err(Error::unsupported("DEFAULT ROLE in CREATE USER (GRANT it, and SET DEFAULT ROLE)"));
+            self.check_may_grant_roles(&roles)?;
         }
         let rules = PasswordRules::of(self);
         let mut there = Vec::new();
         let made = self.change_logged(|accounts| {
             let mut outcome = Outcome::new("CREATE USER IF NOT EXISTS");
-            outcome.end = options_text(options);
+            if let Some(missing) = roles.iter().find(|role| !accounts.contains_key(*role)) {
+                return Err(unknown_authid(missing));
+            }
+            let listed: Vec<String> = roles.iter().map(name).collect();
+            let default = if roles.is_empty() { String::new() } else { format!(" DEFAULT ROLE {}", listed.join(", ")) };
+            outcome.end = default + &options_text(options);
             for (spec, (user, host)) in users.iter().zip(names) {
                 let key = (user.clone(), host.clone());
                 if accounts.contains_key(&key) {
@@ -401,6 +413,9 @@ impl Session {
                 apply_options(&mut account, options)?;
                 let (_, password) = rules.identify(&mut account, spec)?;
                 account.attributes.is_expired = options.expiry == Some(Expiry::Now);
+                // Roles by default are granted, too: nobody could have granted them before.
+                account.roles.extend(roles.iter().map(|role| (role.clone(), false)));
+                account.default_roles.extend(roles.iter().cloned());
                 outcome.made.extend(password.map(|password| (key.clone(), password)));
                 outcome.accounts.push(identified(&account));
                 accounts.insert(key, account);

@@ -5,7 +5,7 @@
 use storage::DefinitionKind;
 
 use super::Session;
-use super::accounts::{apply_options, identified, name, options_text};
+use super::accounts::{unknown_authid, apply_options, identified, name, options_text};
 use crate::accounts::grants::{Grants, Place, RoutineKind, quoted};
 use crate::accounts::rights::reached;
 use crate::accounts::{Account, AccountMap, Dynamic, Key, Plugin, Privileges};
@@ -81,10 +81,6 @@ impl What {
 fn illegal() -> Error {
     let text = "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used";
     Error::new(1144, b"42000", text)
-}
-
-fn unknown_authid((user, host): &Key) -> Error {
-    Error::new(3523, b"HY000", format!("Unknown authorization ID `{user}`@`{host}`"))
 }
 
 fn no_such_grant((user, host): &Key) -> Error {
@@ -372,7 +368,7 @@ impl Session {
     // ------------------------------------------------------------------------ roles
 
     /// Who may grant and revoke these roles.
-    fn check_may_grant_roles(&self, roles: &[Key]) -> Result<()> {
+    pub(super) fn check_may_grant_roles(&self, roles: &[Key]) -> Result<()> {
         let rights = &self.rights;
         if rights.is_internal() || rights.is_super_or("ROLE_ADMIN") {
             return Ok(());

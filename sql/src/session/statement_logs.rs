@@ -94,19 +94,13 @@ impl Session {
             return;
         }
         let seconds = |nanos: u64| nanos as f64 / 1e9;
-        let host = self.process.host();
-        let host = host.rsplit_once(':').map_or(host.as_str(), |(host, _)| host);
-        let host = match host.parse::<IpAddr>() {
-            Ok(_) => format!(" [{host}]"),
-            Err(_) => format!("{host} []"),
-        };
-        let user = &self.state.user;
+        let who = self.user_and_host();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let began = now.as_secs().saturating_sub(timing.wait / 1_000_000_000);
         let database = self.state.database.as_deref();
         let entry = |is_other: bool| {
             let mut entry = format!(
-                "# User@Host: {user}[{user}] @ {host}  Id: {:5}\n# Query_time: {:.6}  Lock_time: {:.6} Rows_sent: {}  \
+                "# User@Host: {who}  Id: {:5}\n# Query_time: {:.6}  Lock_time: {:.6} Rows_sent: {}  \
                  Rows_examined: {}{extra}\n",
                 self.process.id,
                 seconds(timing.wait),
@@ -123,8 +117,43 @@ impl Session {
             entry.extend(b";\n");
             entry
         };
-        let path = path_of(&self.instance, SLOW_FILE);
-        self.instance.slow_log.append(&path, || header(&self.instance), database, entry);
+        if logs.to_file() {
+            let path = path_of(&self.instance, SLOW_FILE);
+            self.instance.slow_log.append(&path, || header(&self.instance), database, entry);
+        }
+        if logs.to_table() {
+            let micros = now.as_micros() as u64 - timing.wait / 1000;
+            let numbers = [micros, timing.wait / 1000, timing.lock / 1000, work.rows_sent, work.rows_examined];
+            let [began, wait, lock, sent, examined] = numbers.map(|number| number.to_string());
+            let statement = shown(self, text, parameters);
+            let (host, id) = (self.user_and_host(), self.process.id.to_string());
+            let server = self.instance.variables.number("server_id").to_string();
+            let fields: [&[u8]; 10] = [
+                began.as_bytes(),
+                host.as_bytes(),
+                wait.as_bytes(),
+                lock.as_bytes(),
+                sent.as_bytes(),
+                examined.as_bytes(),
+                database.unwrap_or_default().as_bytes(),
+                server.as_bytes(),
+                &statement,
+                id.as_bytes(),
+            ];
+            self.instance.slow_log_table.append(&fields);
+        }
+    }
+
+    /// `root[root] @ localhost []`, as the tables of logs have it.
+    fn user_and_host(&self) -> String {
+        let host = self.process.host();
+        let host = host.rsplit_once(':').map_or(host.as_str(), |(host, _)| host);
+        let host = match host.parse::<IpAddr>() {
+            Ok(_) => format!(" [{host}]"),
+            Err(_) => format!("{host} []"),
+        };
+        let user = &self.state.user;
+        format!("{user}[{user}] @ {host}")
     }
 
     /// The counters that `log_slow_extra` tells of, before a statement.
@@ -171,6 +200,19 @@ impl Session {
     #[cold]
     fn log_general(&self, command: &str, text: &[u8], parameters: &[Value]) {
         if self.variables.settings.sql_log_off {
+            return;
+        }
+        let logs = self.instance.variables.statement_logs();
+        if logs.to_table() {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros().to_string();
+            let (host, id) = (self.user_and_host(), self.process.id.to_string());
+            let server = self.instance.variables.number("server_id").to_string();
+            let statement = shown(self, text, parameters);
+            let fields: [&[u8]; 6] =
+                [now.as_bytes(), host.as_bytes(), id.as_bytes(), server.as_bytes(), command.as_bytes(), &statement];
+            self.instance.general_log_table.append(&fields);
+        }
+        if !logs.to_file() {
             return;
         }
         let path = path_of(&self.instance, GENERAL_FILE);

@@ -17,6 +17,7 @@ pub mod digest;
 pub mod event_names;
 pub mod keywords;
 pub mod log_file;
+pub mod log_table;
 pub mod redact;
 pub mod sums;
 

@@ -270,8 +270,6 @@ impl Settings {
     pub(super) fn check(variable: &Variable, value: &Value) -> Result<(), Error> {
         let text = || text(value);
         match variable.name {
-            // There are no tables of logs.
-            "log_output" if text().split(',').any(|place| place == "TABLE") => Err(variable.wrong_value(&text())),
             "character_set_client" | "character_set_connection" | "character_set_database" | "character_set_server" => {
                 charset(&text()).map(|_| ())
             }

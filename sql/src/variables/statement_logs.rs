@@ -11,19 +11,31 @@ const GENERAL: u8 = 2;
 const WITHOUT_INDEX: u8 = 4;
 const ADMINISTRATION: u8 = 8;
 const EXTRA: u8 = 16;
+const TO_FILE: u8 = 32;
+const TO_TABLE: u8 = 64;
 
-/// Which statements are written into files.
+/// Which statements are logged, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatementLogs(u8);
 
 impl StatementLogs {
-    /// `slow_query_log`, and `log_output` has FILE.
+    /// `slow_query_log`, and `log_output` is not NONE.
     #[inline]
     pub fn slow(self) -> bool {
         self.0 & SLOW != 0
     }
 
-    /// `general_log`, and `log_output` has FILE.
+    /// `log_output` has FILE.
+    pub fn to_file(self) -> bool {
+        self.0 & TO_FILE != 0
+    }
+
+    /// `log_output` has TABLE.
+    pub fn to_table(self) -> bool {
+        self.0 & TO_TABLE != 0
+    }
+
+    /// `general_log`, and `log_output` is not NONE.
     #[inline]
     pub fn general(self) -> bool {
         self.0 & GENERAL != 0
@@ -65,8 +77,13 @@ impl StatementLogGlobals {
             | bit("log_slow_admin_statements", ADMINISTRATION)
             | bit("log_slow_extra", EXTRA);
         let output = settings::text(&value("log_output"));
-        if !output.split(',').any(|place| place == "FILE") || output.split(',').any(|place| place == "NONE") {
-            bits &= !(SLOW | GENERAL);
+        let has = |wanted: &str| output.split(',').any(|place| place == wanted);
+        match has("NONE") || !has("FILE") && !has("TABLE") {
+            true => bits &= !(SLOW | GENERAL),
+            false => {
+                bits |= if has("FILE") { TO_FILE } else { 0 };
+                bits |= if has("TABLE") { TO_TABLE } else { 0 };
+            }
         }
         self.0.store(bits, Ordering::Relaxed);
     }

@@ -57,6 +57,9 @@ impl Parser<'_> {
                 replaces: None,
                 old: OldPassword::Replaced,
             };
+            if ["ADD", "MODIFY", "DROP"].iter().any(|word| parser.is_word(word)) || parser.is_word_at(1, "FACTOR") {
+                return Err(Error::unsupported("several factors of authentication"));
+            }
             parser.identified(&mut spec)?;
             if !creates && parser.take_words(&["DISCARD", "OLD", "PASSWORD"]) {
                 spec.old = OldPassword::Discarded;

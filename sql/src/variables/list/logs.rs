@@ -10,7 +10,7 @@ pub(super) const LIST: &[Variable] = &[
     v("log_error_services", Global, Text, "", "How messages are written").inert(NOT_YET),
     v("log_error_suppression_list", Global, Text, "", "Messages that are left out").inert(NOT_YET),
     v("log_error_verbosity", Global, int(1, 3), "2", "1: errors, 2: and warnings, 3: and notes"),
-    v("log_output", Global, Set(&["NONE", "FILE", "TABLE"]), "FILE", "Where statements are logged: FILE or NONE"),
+    v("log_output", Global, Set(&["NONE", "FILE", "TABLE"]), "FILE", "Where statements are logged"),
     v("log_queries_not_using_indexes", Global, Bool, "OFF", "Such statements are slow"),
     v("log_slow_admin_statements", Global, Bool, "OFF", "Administration may be slow"),
     v("log_slow_extra", Global, Bool, "OFF", "The slow log tells more of each statement"),

@@ -70,7 +70,7 @@ pub(super) const LIST: &[Variable] = &[
     v(
         "default_authentication_plugin",
         Global,
-        Enumeration(&["mysql_native_password", "caching_sha2_password"]),
+        Enumeration(&["mysql_native_password", "caching_sha2_password", "sha256_password"]),
         "caching_sha2_password",
         "Plugin of new accounts",
     )
