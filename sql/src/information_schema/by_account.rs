@@ -209,9 +209,6 @@ fn events_of_all(facts: &Facts<'_>) -> Vec<Vec<Value>> {
     event_rows(&[], &deeds_of_all(facts))
 }
 
-/// What is counted of errors.
-pub const ERROR_EVENT: &str = "error";
-
 macro_rules! errors {
     ($table:ident $name:literal $rows:expr, $($column:expr),*) => {
         pub const $table: VirtualTable = VirtualTable {
@@ -274,8 +271,7 @@ pub const VARIABLES_BY_THREAD: VirtualTable = VirtualTable {
         let mut rows = Vec::new();
         for session in facts.instance.status.living().iter().filter(|_| is_collected(facts)) {
             let Some(variables) = session.variables() else { continue };
-            let row =
-                |(name, value): (&str, String)| vec![Value::UInt(session.thread()), string(name), string(value)];
+            let row = |(name, value): (&str, String)| vec![Value::UInt(session.thread()), string(name), string(value)];
             rows.extend(variables.show_own().into_iter().map(row));
         }
         rows

@@ -120,8 +120,9 @@ pub const FILE_INSTANCES: VirtualTable = VirtualTable {
     name: "file_instances",
     columns: &[text("FILE_NAME", 512), text("EVENT_NAME", 128), number("OPEN_COUNT")],
     rows: |facts| {
-        let row =
-            |(event, file): (&str, FileCalls)| vec![full_path(facts, &file.path), string(event), Value::UInt(file.open)];
+        let row = |(event, file): (&str, FileCalls)| {
+            vec![full_path(facts, &file.path), string(event), Value::UInt(file.open)]
+        };
         files(facts).into_iter().map(row).collect()
     },
 };

@@ -49,7 +49,14 @@ pub const SETUP_THREADS: VirtualTable = VirtualTable {
         long_text("DOCUMENTATION"),
     ],
     rows: |facts| {
-        let row = vec![string("thread/sql/one_connection"), yes(true), yes(true), string("user"), Value::UInt(0), Value::Null];
+        let row = vec![
+            string("thread/sql/one_connection"),
+            yes(true),
+            yes(true),
+            string("user"),
+            Value::UInt(0),
+            Value::Null,
+        ];
         Some(row).into_iter().filter(|_| is_collected(facts)).collect()
     },
 };
@@ -57,12 +64,7 @@ pub const SETUP_THREADS: VirtualTable = VirtualTable {
 /// The clock that times are measured with.
 pub const PERFORMANCE_TIMERS: VirtualTable = VirtualTable {
     name: "performance_timers",
-    columns: &[
-        text("TIMER_NAME", 64),
-        number("TIMER_FREQUENCY"),
-        number("TIMER_RESOLUTION"),
-        number("TIMER_OVERHEAD"),
-    ],
+    columns: &[text("TIMER_NAME", 64), number("TIMER_FREQUENCY"), number("TIMER_RESOLUTION"), number("TIMER_OVERHEAD")],
     rows: |facts| {
         let row = vec![string("NANOSECOND"), Value::UInt(1_000_000_000), Value::UInt(1), Value::Null];
         Some(row).into_iter().filter(|_| is_collected(facts)).collect()

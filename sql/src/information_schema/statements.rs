@@ -5,12 +5,11 @@ use std::sync::Arc;
 use format::collation::CollationId;
 use format::value::{ColumnType, DateTime, LobSize, Value};
 
-use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, yes};
-use crate::processlist::ProcessRow;
 use super::files::FILE_EVENTS;
 use super::memory::memory_events;
 use super::table_io::TABLE_EVENT;
-use super::by_account::ERROR_EVENT;
+use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, yes};
+use crate::processlist::ProcessRow;
 use crate::statements::digest::hex;
 use crate::statements::event_names::{event_name, event_names};
 use crate::statements::redact::redacted;
@@ -19,6 +18,9 @@ use crate::types::SqlMode;
 
 /// Times are shown in picoseconds.
 const PICOS: u64 = 1000;
+
+/// What is counted of errors.
+const ERROR_EVENT: &str = "error";
 
 /// The waits for names that `metadata_locks` shows.
 const METADATA_LOCK_EVENT: &str = "wait/lock/metadata/sql/mdl";

@@ -10,9 +10,9 @@ use super::locks::SYS_INNODB_LOCK_WAITS;
 use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, time, yes};
 use crate::expression::functions::sys::{STATEMENT_CHARS, shortened};
 use crate::processlist::ProcessRow;
+use crate::statements::Event;
 use crate::statements::redact::redacted;
 use crate::statements::sums::time_with_unit;
-use crate::statements::Event;
 use crate::types::SqlMode;
 
 /// The version of MySQL's sys schema whose columns these are.

@@ -59,7 +59,8 @@ macro_rules! table_io {
     };
 }
 
-const BY_TABLE: &[VirtualColumn] = table_io!(text("OBJECT_TYPE", 64), text("OBJECT_SCHEMA", 64), text("OBJECT_NAME", 64));
+const BY_TABLE: &[VirtualColumn] =
+    table_io!(text("OBJECT_TYPE", 64), text("OBJECT_SCHEMA", 64), text("OBJECT_NAME", 64));
 const BY_INDEX: &[VirtualColumn] =
     table_io!(text("OBJECT_TYPE", 64), text("OBJECT_SCHEMA", 64), text("OBJECT_NAME", 64), text("INDEX_NAME", 64));
 

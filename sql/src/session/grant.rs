@@ -5,7 +5,7 @@
 use storage::DefinitionKind;
 
 use super::Session;
-use super::accounts::{unknown_authid, apply_options, identified, name, options_text};
+use super::accounts::{apply_options, identified, name, options_text, unknown_authid};
 use crate::accounts::grants::{Grants, Place, RoutineKind, quoted};
 use crate::accounts::rights::reached;
 use crate::accounts::{Account, AccountMap, Dynamic, Key, Plugin, Privileges};

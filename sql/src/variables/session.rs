@@ -88,9 +88,7 @@ impl SessionVariables {
     /// Those that a session has values of its own of, with these.
     pub fn show_own(&self) -> Vec<(&'static str, String)> {
         let names = names::all_names().iter().filter(|(_, index)| LIST[*index as usize].reach != Reach::Global);
-        names
-            .map(|&(name, index)| (name, LIST[index as usize].kind.show(self.value(index as usize))))
-            .collect()
+        names.map(|&(name, index)| (name, LIST[index as usize].kind.show(self.value(index as usize)))).collect()
     }
 
     /// `SHOW SESSION VARIABLES`: names in order, aliases included, and values as text.
