@@ -33,6 +33,8 @@ mod regexp;
 mod search;
 mod session;
 mod string;
+mod to_char;
+mod weight;
 mod xml;
 
 pub use json::{JSON_VALUE, json_as_column, json_error_marker, json_path};
@@ -120,6 +122,8 @@ static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock:
         search::FUNCTIONS,
         session::FUNCTIONS,
         string::FUNCTIONS,
+        to_char::FUNCTIONS,
+        weight::FUNCTIONS,
         xml::FUNCTIONS,
     ];
     let lists = lists.into_iter().chain(json::FUNCTIONS);
@@ -162,10 +166,7 @@ const UNSUPPORTED: &[&str] = &[
     "point",
     "polygon",
     // MariaDB's.
-    "crc32c",
-    "natural_sort_key",
     "sformat",
-    "to_char",
 ];
 
 // ----------------------------------------------------------------- typing

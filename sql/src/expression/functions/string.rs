@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use format::collation::{Charset, CollationId};
+use format::collation::{Charset, CollationId, collation};
 
 use super::{Call, Function, MANY, Typing, not_null};
 use crate::error::Result;
@@ -351,7 +351,7 @@ fn right<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 /// The byte offsets at which `needle` stands, from left to right, not overlapping, and only where characters begin.
 fn occurrences<'t>(text: &'t [u8], needle: &'t [u8], charset: Charset) -> impl Iterator<Item = usize> + 't {
-    let starts_character = move |at: usize| charset.bytes_max() == 1 || text[at] & 0xC0 != 0x80;
+    let starts_character = move |at: usize| charset.is_char_start(text, at);
     let mut at = 0;
     std::iter::from_fn(move || {
         if needle.is_empty() {
@@ -399,7 +399,7 @@ fn substring_index<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 /// The same from right to left.
 fn occurrences_from_right<'t>(text: &'t [u8], needle: &'t [u8], charset: Charset) -> impl Iterator<Item = usize> + 't {
-    let starts_character = move |at: usize| charset.bytes_max() == 1 || text[at] & 0xC0 != 0x80;
+    let starts_character = move |at: usize| charset.is_char_start(text, at);
     let mut end = text.len();
     std::iter::from_fn(move || {
         while end >= needle.len() {
@@ -440,14 +440,14 @@ fn rtrim<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 fn upper<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
     let mut out = Vec::with_capacity(text.len());
-    call.charset().upper(&text, &mut out);
+    collation(call.ty.collation).upper(&text, &mut out);
     Ok(Datum::bytes(out))
 }
 
 fn lower<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
     let mut out = Vec::with_capacity(text.len());
-    call.charset().lower(&text, &mut out);
+    collation(call.ty.collation).lower(&text, &mut out);
     Ok(Datum::bytes(out))
 }
 
