@@ -38,7 +38,9 @@ fn each_character_weighs_as_on_mariadb() {
         // Behind the last of these all weights are derived from the code point, and those of languages are not elsewhere.
         let last = if is_base { 0x2_FFFF } else { 0xFFFF };
         let weights = |texts: &str| {
-            format!("SELECT HEX(c), HEX(WEIGHT_STRING(c COLLATE {name})) FROM (SELECT CONVERT({texts} USING utf8mb4) c FROM ")
+            format!(
+                "SELECT HEX(c), HEX(WEIGHT_STRING(c COLLATE {name})) FROM (SELECT CONVERT({texts} USING utf8mb4) c FROM "
+            )
         };
         let select = weights("CHAR(seq USING utf32)");
         let mut rows = oracle
@@ -48,7 +50,8 @@ fn each_character_weighs_as_on_mariadb() {
         assert_eq!(rows.len(), last - 0x800);
         if !is_base {
             // Letters that may weigh together.
-            for (second, third) in [("256_to_512", "''"), ("65_to_122", "''"), ("65_to_122", "CHAR(t.seq USING utf32)")] {
+            for (second, third) in [("256_to_512", "''"), ("65_to_122", "''"), ("65_to_122", "CHAR(t.seq USING utf32)")]
+            {
                 let select = weights(&format!("CONCAT(CHAR(f.seq USING utf32), CHAR(s.seq USING utf32), {third})"));
                 let thirds = if third == "''" { "122_to_122" } else { "104_to_122" };
                 let from = format!("seq_65_to_122 f, seq_{second} s, seq_{thirds} t) a");
@@ -68,7 +71,10 @@ fn each_character_weighs_as_on_mariadb() {
 /// The bytes that hexadecimal digits stand for.
 fn bytes(digits: Option<&str>) -> Vec<u8> {
     let digits = digits.expect("digits").as_bytes();
-    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16).expect("digits")).collect()
+    digits
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16).expect("digits"))
+        .collect()
 }
 
 /// All characters of all sets: what they are in Unicode, in upper and lower case, and their order in each collation.
@@ -108,7 +114,8 @@ fn characters_are_those_of_mariadb() {
             collations().iter().filter(|known| known.charset == charset && known.id.0 < 1024).collect();
         let ranks: String =
             ours.iter().map(|known| format!(", DENSE_RANK() OVER (ORDER BY c COLLATE {})", known.name)).collect();
-        let select = format!("SELECT HEX(c), HEX(CONVERT(c USING utf8mb4)), HEX(UPPER(c)), HEX(LOWER(c)) {ranks} FROM k");
+        let select =
+            format!("SELECT HEX(c), HEX(CONVERT(c USING utf8mb4)), HEX(UPPER(c)), HEX(LOWER(c)) {ranks} FROM k");
         let rows = oracle.query(&select).expect("all about them").rows;
         assert_eq!(rows.len(), kept.len());
         let mut texts: Vec<Vec<u8>> = Vec::new();

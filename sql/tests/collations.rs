@@ -18,8 +18,15 @@ const UNICODE: &[&str] = &["ж", "Ж", "ソ", "表", "\u{1}", "\u{301}", "中", 
 const OF_LANGUAGES: &[&str] = &["c", "h", "C", "H", "d", "ž", "lj", "aa", "å", "ä", "ü", "ı", "I", "y", "ñ", "\u{307}"];
 /// These are tested in each run; of the others as many as are named here, by the seed.
 const ALWAYS: &[&str] = &[
-    "utf8mb4_general_ci", "utf8mb4_bin", "utf8mb4_unicode_ci", "utf8mb4_0900_ai_ci", "utf8mb4_0900_as_cs", "latin1_swedish_ci",
-    "utf8mb4_czech_ci", "utf8mb4_hu_0900_as_cs", "binary",
+    "utf8mb4_general_ci",
+    "utf8mb4_bin",
+    "utf8mb4_unicode_ci",
+    "utf8mb4_0900_ai_ci",
+    "utf8mb4_0900_as_cs",
+    "latin1_swedish_ci",
+    "utf8mb4_czech_ci",
+    "utf8mb4_hu_0900_as_cs",
+    "binary",
 ];
 const OTHERS: usize = 12;
 /// Each has a weight, and only one, so that texts have the order of their beginnings.

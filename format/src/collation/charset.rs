@@ -241,7 +241,9 @@ impl Charset {
     /// bytes are never changed.
     pub fn converts_verbatim(self, to: Charset) -> bool {
         use Charset::{Ascii, Binary, Utf8mb3, Utf8mb4};
-        self == to || matches!((self, to), (Binary, _) | (_, Binary) | (Utf8mb3, Utf8mb4)) || self == Ascii && to.keeps_ascii()
+        self == to
+            || matches!((self, to), (Binary, _) | (_, Binary) | (Utf8mb3, Utf8mb4))
+            || self == Ascii && to.keeps_ascii()
     }
 
     /// Whether this text has the same bytes in `to`, as ASCII has in most sets.

@@ -1,7 +1,11 @@
 //! The collations by their numbers, which are MySQL's; those from 1024 on are MariaDB's.
 
 use super::uca::{self, ai_ci, as_cs, v4};
-use super::{Charset, Collation, CollationId, Rule, latin1, multibyte::Multibyte, single::{self, Single}};
+use super::{
+    Charset, Collation, CollationId, Rule, latin1,
+    multibyte::Multibyte,
+    single::{self, Single},
+};
 
 const fn known(id: u16, name: &'static str, charset: Charset, rule: Rule) -> Collation {
     let pad_space = match rule {

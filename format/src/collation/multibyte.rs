@@ -309,7 +309,9 @@ impl Multibyte {
         while let Some(first) = rest.first() {
             let length = self.step(rest);
             match self.first(rest) {
-                _ if first.is_ascii() => out.push(if is_upper { first.to_ascii_uppercase() } else { first.to_ascii_lowercase() }),
+                _ if first.is_ascii() => {
+                    out.push(if is_upper { first.to_ascii_uppercase() } else { first.to_ascii_lowercase() })
+                }
                 Some((bytes, _)) => match self.table().cases.get(&bytes) {
                     Some((upper, lower)) => append(if is_upper { *upper } else { *lower }, out),
                     None => out.extend_from_slice(&rest[..length]),

@@ -119,14 +119,20 @@ mod tests {
         assert_eq!(converted(b"SELECT '\x83\x5C', 1", "sjis"), "SELECT 'ソ', 1");
         assert_eq!(converted(b"SELECT `\x83\x60` FROM t", "sjis"), "SELECT `チ` FROM t");
         assert_eq!(converted(b"SELECT '\xD6\xD0\\'' -- '\xD6\xD0\n, 2", "gbk"), "SELECT '中\\'' -- '中\n, 2");
-        assert_eq!(converted(b"SELECT /* ' */ \"\xD6\xD0\" /*! '\xD6\xD0' */", "gbk"), "SELECT /* ' */ \"中\" /*! '中' */");
+        assert_eq!(
+            converted(b"SELECT /* ' */ \"\xD6\xD0\" /*! '\xD6\xD0' */", "gbk"),
+            "SELECT /* ' */ \"中\" /*! '中' */"
+        );
         assert_eq!(converted(b"SELECT 'a\\\\', 'b''\xD6\xD0'", "gbk"), "SELECT 'a\\\\', 'b''中'");
         assert_eq!(converted(b"SELECT '\xD6\xD0", "gbk"), "SELECT '中", "no end: an error of the parser");
     }
 
     #[test]
     fn other_bytes_stay() {
-        assert_eq!(converted(b"SELECT _gbk'\xD6\xD0', _binary '\x83\x5C'", "sjis"), "SELECT _gbk x'D6D0', _binary  x'835C'");
+        assert_eq!(
+            converted(b"SELECT _gbk'\xD6\xD0', _binary '\x83\x5C'", "sjis"),
+            "SELECT _gbk x'D6D0', _binary  x'835C'"
+        );
         assert_eq!(converted(b"SELECT 'a\xFF\\n'", "gbk"), "SELECT  _gbk x'61FF0A'");
         assert_eq!(converted(b"SELECT _utf8mb4'a'", "gbk"), "SELECT _utf8mb4'a'");
         assert_eq!(converted(b"SELECT a_b'\xD6\xD0'", "gbk"), "SELECT a_b'中'");

@@ -57,9 +57,9 @@ impl Contractions {
     /// that begins so. `alike` is what the characters are to LIKE.
     pub fn plain_prefix(&self, alike: &[u32]) -> usize {
         let may_begin = |at: usize| {
-            self.list.iter().any(|one| {
-                one.alike[0] == alike[at] && alike.get(at + 1).is_none_or(|second| *second == one.alike[1])
-            })
+            self.list
+                .iter()
+                .any(|one| one.alike[0] == alike[at] && alike.get(at + 1).is_none_or(|second| *second == one.alike[1]))
         };
         (0..alike.len()).find(|at| may_begin(*at)).unwrap_or(alike.len())
     }

@@ -569,8 +569,19 @@ mod tests {
     use super::*;
 
     static TABLES: [&Uca; 13] = [
-        &V4_0_0, &V5_2_0, &V4_0_0_NOPAD, &AI_CI, &AS_CI, &AS_CS, &v4::CZECH, &v4::DANISH, &v4::PERSIAN, &ai_ci::HU, &as_cs::HU,
-        &as_cs::LT, &as_cs::HR,
+        &V4_0_0,
+        &V5_2_0,
+        &V4_0_0_NOPAD,
+        &AI_CI,
+        &AS_CI,
+        &AS_CS,
+        &v4::CZECH,
+        &v4::DANISH,
+        &v4::PERSIAN,
+        &ai_ci::HU,
+        &as_cs::HU,
+        &as_cs::LT,
+        &as_cs::HR,
     ];
 
     fn weights(of: &'static Uca, text: &str) -> Vec<u32> {

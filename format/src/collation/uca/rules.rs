@@ -15,33 +15,20 @@ pub(super) mod v4 {
         "&C<č<<<Č<ć<<<Ć &D<dž=ǆ<<<dŽ<<<Dž=ǅ<<<DŽ=Ǆ<đ<<<Đ &L<lj=ǉ<<<lJ<<<Lj=ǈ<<<LJ=Ǉ &N<nj=ǌ<<<nJ<<<Nj=ǋ<<<NJ=Ǌ &S<š<<<Š \
             &Z<ž<<<Ž",
     );
-    pub const CZECH: Tailoring = Tailoring::of(
-        "&C<č<<<Č &H<ch<<<Ch<<<CH &R<ř<<<Ř &S<š<<<Š &Z<ž<<<Ž",
-    );
-    pub const DANISH: Tailoring = Tailoring::of(
-        "&Y<<ü<<<Ü<<ű<<<Ű &Z<æ<<<Æ<<ä<<<Ä<ø<<<Ø<<ö<<<Ö<<ő<<<Ő<å<<<Å<<aa<<<Aa<<<AA",
-    );
-    pub const ESPERANTO: Tailoring = Tailoring::of(
-        "&C<ĉ<<<Ĉ &G<ĝ<<<Ĝ &H<ĥ<<<Ĥ &J<ĵ<<<Ĵ &S<ŝ<<<Ŝ &U<ŭ<<<Ŭ",
-    );
-    pub const ESTONIAN: Tailoring = Tailoring::of(
-        "&S<š<<<Š<z<<<Z<ž<<<Ž &W<õ<<<Õ<ä<<<Ä<ö<<<Ö<ü<<<Ü",
-    );
-    pub const GERMAN2: Tailoring = Tailoring::of(
-        "&AE<<æ<<<Æ<<ä<<<Ä &OE<<œ<<<Œ<<ö<<<Ö &UE<<ü<<<Ü",
-    );
-    pub const HUNGARIAN: Tailoring = Tailoring::of(
-        "&O<ö<<<Ö<<ő<<<Ő &U<ü<<<Ü<<ű<<<Ű",
-    );
+    pub const CZECH: Tailoring = Tailoring::of("&C<č<<<Č &H<ch<<<Ch<<<CH &R<ř<<<Ř &S<š<<<Š &Z<ž<<<Ž");
+    pub const DANISH: Tailoring =
+        Tailoring::of("&Y<<ü<<<Ü<<ű<<<Ű &Z<æ<<<Æ<<ä<<<Ä<ø<<<Ø<<ö<<<Ö<<ő<<<Ő<å<<<Å<<aa<<<Aa<<<AA");
+    pub const ESPERANTO: Tailoring = Tailoring::of("&C<ĉ<<<Ĉ &G<ĝ<<<Ĝ &H<ĥ<<<Ĥ &J<ĵ<<<Ĵ &S<ŝ<<<Ŝ &U<ŭ<<<Ŭ");
+    pub const ESTONIAN: Tailoring = Tailoring::of("&S<š<<<Š<z<<<Z<ž<<<Ž &W<õ<<<Õ<ä<<<Ä<ö<<<Ö<ü<<<Ü");
+    pub const GERMAN2: Tailoring = Tailoring::of("&AE<<æ<<<Æ<<ä<<<Ä &OE<<œ<<<Œ<<ö<<<Ö &UE<<ü<<<Ü");
+    pub const HUNGARIAN: Tailoring = Tailoring::of("&O<ö<<<Ö<<ő<<<Ő &U<ü<<<Ü<<ű<<<Ű");
     pub const ICELANDIC: Tailoring = Tailoring::of(
         "&A<á<<<Á &D<ð<<<Ð &E<é<<<É &I<í<<<Í &O<ó<<<Ó &U<ú<<<Ú &Y<ý<<<Ý &Z<þ<<<Þ<æ<<<Æ<<ä<<<Ä<ö<<<Ö<<ø<<<Ø<å<<<Å",
     );
-    pub const LATVIAN: Tailoring = Tailoring::of(
-        "&C<č<<<Č &G<ģ<<<Ģ &I<y<<<Y &K<ķ<<<Ķ &L<ļ<<<Ļ &N<ņ<<<Ņ &R<ŗ<<<Ŗ &S<š<<<Š &Z<ž<<<Ž",
-    );
-    pub const LITHUANIAN: Tailoring = Tailoring::of(
-        "&C<<ch<<<Ch<<<CH<č<<<Č &E<<ę<<<Ę<<ė<<<Ė &I<<y<<<Y &S<š<<<Š &Z<ž<<<Ž",
-    );
+    pub const LATVIAN: Tailoring =
+        Tailoring::of("&C<č<<<Č &G<ģ<<<Ģ &I<y<<<Y &K<ķ<<<Ķ &L<ļ<<<Ļ &N<ņ<<<Ņ &R<ŗ<<<Ŗ &S<š<<<Š &Z<ž<<<Ž");
+    pub const LITHUANIAN: Tailoring =
+        Tailoring::of("&C<<ch<<<Ch<<<CH<č<<<Č &E<<ę<<<Ę<<ė<<<Ė &I<<y<<<Y &S<š<<<Š &Z<ž<<<Ž");
     pub const PERSIAN: Tailoring = Tailoring::of(
         "&\u{66D}<\u{64E}<\u{FE76}<\u{FE77}<\u{650}<\u{FE7A}<\u{FE7B}<\u{64F}<\u{FE78}<\u{FE79} \
             <\u{64B}<\u{FE70}<\u{FE71}<\u{64D}<\u{FE74}<\u{64C}<\u{FE72} &\u{FE7F}<\u{653}<\u{654}<\u{655}<\u{670} \
@@ -54,38 +41,21 @@ pub(super) mod v4 {
             <\u{FBFD}<\u{FBFE}<\u{FBFF}<\u{FEEF}<\u{FEF0}<\u{FEF1}<\u{FEF2}<\u{FEF3}<\u{FEF4}<\u{FEF5} \
             <\u{FEF6}<\u{FEF7}<\u{FEF8}<\u{FEF9}<\u{FEFA}<\u{FEFB}<\u{FEFC}",
     );
-    pub const POLISH: Tailoring = Tailoring::of(
-        "&A<ą<<<Ą &C<ć<<<Ć &E<ę<<<Ę &L<ł<<<Ł &N<ń<<<Ń &O<ó<<<Ó &S<ś<<<Ś &Z<ź<<<Ź<ż<<<Ż",
-    );
-    pub const ROMAN: Tailoring = Tailoring::of(
-        "&I<<j<<<J &V<<u<<<U",
-    );
-    pub const ROMANIAN: Tailoring = Tailoring::of(
-        "&A<ă<<<Ă<â<<<Â &I<î<<<Î &S<ș<<<Ș<<ş<<<Ş &T<ț<<<Ț<<ţ<<<Ţ",
-    );
+    pub const POLISH: Tailoring =
+        Tailoring::of("&A<ą<<<Ą &C<ć<<<Ć &E<ę<<<Ę &L<ł<<<Ł &N<ń<<<Ń &O<ó<<<Ó &S<ś<<<Ś &Z<ź<<<Ź<ż<<<Ż");
+    pub const ROMAN: Tailoring = Tailoring::of("&I<<j<<<J &V<<u<<<U");
+    pub const ROMANIAN: Tailoring = Tailoring::of("&A<ă<<<Ă<â<<<Â &I<î<<<Î &S<ș<<<Ș<<ş<<<Ş &T<ț<<<Ț<<ţ<<<Ţ");
     pub const SINHALA: Tailoring = Tailoring::of(
         "&ඖ<\u{D82}<\u{D83}<ක<ඛ<ග<ඝ<ඞ<ඟ<ච<ඡ<ජ<ඣ<ඥ<ඤ<ඦ<ට<ඨ<ඩ<ඪ<ණ<ඬ<ත<ථ<ද<ධ<න<ඳ<ප<ඵ<බ<භ<ම<ඹ<ය<ර<ල<ව<ශ \
             <ෂ<ස<හ<ළ<ෆ<\u{DCF}<\u{DD0}<\u{DD1}<\u{DD2}<\u{DD3}<\u{DD4}<\u{DD6}<\u{DD8}<\u{DF2}<\u{DDF} \
             <\u{DF3}<\u{DD9}<\u{DDA}<\u{DDB}<\u{DDC}<\u{DDD}<\u{DDE}<\u{DCA}",
     );
-    pub const SLOVAK: Tailoring = Tailoring::of(
-        "&A<ä<<<Ä &C<č<<<Č &H<ch<<<Ch<<<CH &O<ô<<<Ô &S<š<<<Š &Z<ž<<<Ž",
-    );
-    pub const SLOVENIAN: Tailoring = Tailoring::of(
-        "&C<č<<<Č &S<š<<<Š &Z<ž<<<Ž",
-    );
-    pub const SPANISH: Tailoring = Tailoring::of(
-        "&N<ñ<<<Ñ",
-    );
-    pub const SPANISH2: Tailoring = Tailoring::of(
-        "&C<ch<<<Ch<<<CH &L<ll<<<Ll<<<LL &N<ñ<<<Ñ",
-    );
-    pub const SWEDISH: Tailoring = Tailoring::of(
-        "&Y<<ü<<<Ü &Z<å<<<Å<ä<<<Ä<<æ<<<Æ<ö<<<Ö<<ø<<<Ø",
-    );
-    pub const TURKISH: Tailoring = Tailoring::of(
-        "&C<ç<<<Ç &G<ğ<<<Ğ &H<ı<<<I &O<ö<<<Ö &S<ş<<<Ş &U<ü<<<Ü",
-    );
+    pub const SLOVAK: Tailoring = Tailoring::of("&A<ä<<<Ä &C<č<<<Č &H<ch<<<Ch<<<CH &O<ô<<<Ô &S<š<<<Š &Z<ž<<<Ž");
+    pub const SLOVENIAN: Tailoring = Tailoring::of("&C<č<<<Č &S<š<<<Š &Z<ž<<<Ž");
+    pub const SPANISH: Tailoring = Tailoring::of("&N<ñ<<<Ñ");
+    pub const SPANISH2: Tailoring = Tailoring::of("&C<ch<<<Ch<<<CH &L<ll<<<Ll<<<LL &N<ñ<<<Ñ");
+    pub const SWEDISH: Tailoring = Tailoring::of("&Y<<ü<<<Ü &Z<å<<<Å<ä<<<Ä<<æ<<<Æ<ö<<<Ö<<ø<<<Ø");
+    pub const TURKISH: Tailoring = Tailoring::of("&C<ç<<<Ç &G<ğ<<<Ğ &H<ı<<<I &O<ö<<<Ö &S<ş<<<Ş &U<ü<<<Ü");
     pub const VIETNAMESE: Tailoring = Tailoring::of(
         "&A<<à<<<À<<ả<<<Ả<<ã<<<Ã<<á<<<Á<<ạ<<<Ạ<ă<<<Ă<<ằ<<<Ằ<<ẳ<<<Ẳ<<ẵ<<<Ẵ<<ắ<<<Ắ<<ặ<<<Ặ<â<<<Â<<ầ \
             <<<Ầ<<ẩ<<<Ẩ<<ẫ<<<Ẫ<<ấ<<<Ấ<<ậ<<<Ậ &D<đ<<<Đ \
@@ -101,9 +71,8 @@ pub(super) mod v4 {
 pub(super) mod v9 {
     use super::{Script, Tailoring};
 
-    pub const CS: Tailoring = Tailoring::of(
-        "&C<č<<<Č &H<ch<<<cH<<<Ch<<<CH &R<ř<<<Ř &S<š<<<Š &Z<ž<<<Ž ; ṧš\u{307} ṦŠ\u{307}",
-    );
+    pub const CS: Tailoring =
+        Tailoring::of("&C<č<<<Č &H<ch<<<cH<<<Ch<<<CH &R<ř<<<Ř &S<š<<<Š &Z<ž<<<Ž ; ṧš\u{307} ṦŠ\u{307}");
     pub const DA: Tailoring = Tailoring::of(
         "&D<<đ<<<Đ<<ð<<<Ð &t<<<þ/h &T<<<Þ/H &Y<<ü<<<Ü<<ű<<<Ű \
             &!ǀ<æ<<<Æ<<ä<<<Ä<ø<<<Ø<<ö<<<Ö<<ő<<<Ő<<œ<<<Œ<å<<<Å<<<aa<<<Aa<<<AA ; ǖü\u{304} ǘü\u{301} ǚü\u{30C} ǜü\u{300} \
@@ -114,15 +83,9 @@ pub(super) mod v9 {
         "&AE<<ä<<<Ä &OE<<ö<<<Ö &UE<<ü<<<Ü ; ǟä\u{304} ǞÄ\u{304} ȫö\u{304} ȪÖ\u{304} ǖü\u{304} ǘü\u{301} ǚü\u{30C} \
             ǜü\u{300} ǕÜ\u{304} ǗÜ\u{301} ǙÜ\u{30C} ǛÜ\u{300}",
     );
-    pub const EO: Tailoring = Tailoring::of(
-        "&C<ĉ<<<Ĉ &G<ĝ<<<Ĝ &H<ĥ<<<Ĥ &J<ĵ<<<Ĵ &S<ŝ<<<Ŝ &U<ŭ<<<Ŭ",
-    );
-    pub const ES: Tailoring = Tailoring::of(
-        "&N<ñ<<<Ñ",
-    );
-    pub const ES_TRAD: Tailoring = Tailoring::of(
-        "&N<ñ<<<Ñ &C<ch<<<Ch<<<CH &l<ll<<<Ll<<<LL",
-    );
+    pub const EO: Tailoring = Tailoring::of("&C<ĉ<<<Ĉ &G<ĝ<<<Ĝ &H<ĥ<<<Ĥ &J<ĵ<<<Ĵ &S<ŝ<<<Ŝ &U<ŭ<<<Ŭ");
+    pub const ES: Tailoring = Tailoring::of("&N<ñ<<<Ñ");
+    pub const ES_TRAD: Tailoring = Tailoring::of("&N<ñ<<<Ñ &C<ch<<<Ch<<<CH &l<ll<<<Ll<<<LL");
     pub const ET: Tailoring = Tailoring::of(
         "&!T<š<<<Š<z<<<Z<ž<<<Ž &!X<õ<<<Õ<ä<<<Ä<ö<<<Ö<ü<<<Ü ; ṧš\u{307} ṦŠ\u{307} źz\u{301} żz\u{307} ẑz\u{302} ẓz\u{323} \
             ẕz\u{331} ŹZ\u{301} ŻZ\u{307} ẐZ\u{302} ẒZ\u{323} ẔZ\u{331} ȭõ\u{304} ṍõ\u{301} ṏõ\u{308} ỡõ\u{31B} ȬÕ\u{304} \
@@ -132,7 +95,8 @@ pub(super) mod v9 {
     pub const HR: Tailoring = Tailoring::of(
         "&C<č<<<Č<ć<<<Ć &D<dž<<<ǆ<<<Dž<<<ǅ<<<DŽ<<<Ǆ<đ<<<Đ &L<lj<<<ǉ<<<Lj<<<ǈ<<<LJ<<<Ǉ &N<nj<<<ǌ<<<Nj<<<ǋ<<<NJ<<<Ǌ \
             &S<š<<<Š &Z<ž<<<Ž ; ḉć\u{327} ḈĆ\u{327} ṧš\u{307} ṦŠ\u{307}",
-    ).reordered(&[Script::Latin, Script::Cyrillic]);
+    )
+    .reordered(&[Script::Latin, Script::Cyrillic]);
     pub const HU: Tailoring = Tailoring::of(
         "&C<cs<<<Cs<<<CS &D<dz<<<Dz<<<DZ &DZ<dzs<<<Dzs<<<DZS &G<gy<<<Gy<<<GY &L<ly<<<Ly<<<LY &N<ny<<<Ny<<<NY \
             &S<sz<<<Sz<<<SZ &T<ty<<<Ty<<<TY &Z<zs<<<Zs<<<ZS &O<ö<<<Ö<<ő<<<Ő &U<ü<<<Ü<<ű<<<Ű &cs<<<ccs/cs &Cs<<<Ccs/cs \
@@ -181,9 +145,8 @@ pub(super) mod v9 {
         "&A<ä<<<Ä &C<č<<<Č &H<ch<<<cH<<<Ch<<<CH &O<ô<<<Ô &R<ř<<<Ř &S<š<<<Š &Z<ž<<<Ž ; ǟä\u{304} ǞÄ\u{304} ốô\u{301} \
             ồô\u{300} ổô\u{309} ỗô\u{303} ộô\u{323} ỐÔ\u{301} ỒÔ\u{300} ỔÔ\u{309} ỖÔ\u{303} ỘÔ\u{323} ṧš\u{307} ṦŠ\u{307}",
     );
-    pub const SL: Tailoring = Tailoring::of(
-        "&C<č<<<Č<ć<<<Ć &D<đ<<<Đ &S<š<<<Š &Z<ž<<<Ž ; ḉć\u{327} ḈĆ\u{327} ṧš\u{307} ṦŠ\u{307}",
-    );
+    pub const SL: Tailoring =
+        Tailoring::of("&C<č<<<Č<ć<<<Ć &D<đ<<<Đ &S<š<<<Š &Z<ž<<<Ž ; ḉć\u{327} ḈĆ\u{327} ṧš\u{307} ṦŠ\u{307}");
     pub const SV: Tailoring = Tailoring::of(
         "&D<<đ<<<Đ<<ð<<<Ð &t<<<þ/h &T<<<Þ/H &Y<<ü<<<Ü<<ű<<<Ű \
             &!ǀ<å<<<Å<ä<<<Ä<<æ<<<Æ<<ę<<<Ę<ö<<<Ö<<ø<<<Ø<<ő<<<Ő<<œ<<<Œ<<ô<<<Ô ; ǖü\u{304} ǘü\u{301} ǚü\u{30C} ǜü\u{300} \

@@ -204,7 +204,9 @@ impl Step {
         if self.differences == Element::default() {
             return;
         }
-        if self.is_before && let Some(last) = weights.iter_mut().rev().find(|element| element[0] != 0) {
+        if self.is_before
+            && let Some(last) = weights.iter_mut().rev().find(|element| element[0] != 0)
+        {
             last[0] -= 1;
         }
         let mut extra = Element::default();

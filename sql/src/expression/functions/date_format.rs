@@ -14,8 +14,8 @@ use crate::expression::Datum;
 use crate::expression::Node;
 use crate::expression::datum::quoted;
 use crate::expression::temporal::Zeros;
-use crate::types::{SqlMode, TypeInfo};
 use crate::locales::Locale;
+use crate::types::{SqlMode, TypeInfo};
 use format::collation::{Charset, collation, convert};
 use format::value::Value;
 

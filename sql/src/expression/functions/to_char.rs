@@ -100,7 +100,8 @@ fn to_char<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     }
     let (mut rest, mut out) = (&format[..], Vec::new());
     while let Some(first) = rest.first() {
-        let word = WORDS.iter().find(|(word, _)| rest.get(..word.len()).is_some_and(|text| text.eq_ignore_ascii_case(word)));
+        let word =
+            WORDS.iter().find(|(word, _)| rest.get(..word.len()).is_some_and(|text| text.eq_ignore_ascii_case(word)));
         let taken = match word {
             Some((word, part)) => {
                 write(*part, &moment, Names::of(call), &mut out);

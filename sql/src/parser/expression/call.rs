@@ -110,9 +110,7 @@ impl Parser<'_> {
                 Ok(Expr::Function { name, args: vec![Expr::string(&kind), parser.expr()?] })
             }),
             "json_value" => self.in_parentheses(Self::json_value),
-            "weight_string" => {
-                self.in_parentheses(Self::weight_string)
-            }
+            "weight_string" => self.in_parentheses(Self::weight_string),
             "add_months" | "chr" | "nvl2" => self.mariadb_call(&name),
             "current_timestamp" | "localtime" | "localtimestamp" => {
                 Ok(Expr::Function { name: "now".into(), args: self.arguments()? })
