@@ -262,7 +262,12 @@ pub(super) fn map_utf8(text: &[u8], map: impl Fn(u32) -> u32, out: &mut Vec<u8>)
     while let Some(first) = rest.first() {
         let taken = match utf8::decode(rest) {
             Some((code_point, length)) => {
-                utf8::encode(map(code_point), out);
+                match map(code_point) {
+                    ascii @ 0..0x80 => out.push(ascii as u8),
+                    other => {
+                        utf8::encode(other, out);
+                    }
+                }
                 length
             }
             None => {

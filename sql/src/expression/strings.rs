@@ -91,7 +91,7 @@ pub fn to_charset<'a>(
 /// How much text is converted before the length of the result is looked at.
 const CONVERTED_BYTES: usize = 1 << 20;
 
-pub fn trim<'a>(text: Cow<'a, [u8]>, remove: &[u8], side: TrimSide) -> Cow<'a, [u8]> {
+pub fn trim<'a>(text: Cow<'a, [u8]>, remove: &[u8], side: TrimSide, charset: Charset) -> Cow<'a, [u8]> {
     if remove.is_empty() {
         return text;
     }
@@ -102,7 +102,7 @@ pub fn trim<'a>(text: Cow<'a, [u8]>, remove: &[u8], side: TrimSide) -> Cow<'a, [
         }
     }
     if side != TrimSide::Leading {
-        while text[start..end].ends_with(remove) {
+        while text[start..end].ends_with(remove) && charset.is_char_start(&text[..end], end - remove.len()) {
             end -= remove.len();
         }
     }

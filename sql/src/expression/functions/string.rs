@@ -508,13 +508,16 @@ fn quote<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     }
     let mut out = Vec::with_capacity(text.len() + escaped + 2);
     out.push(b'\'');
-    for byte in text.iter() {
-        match byte {
-            0 => out.extend_from_slice(b"\\0"),
-            0x1A => out.extend_from_slice(b"\\Z"),
-            b'\'' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
-            _ => out.push(*byte),
+    let (charset, mut rest) = (call.charset(), &text[..]);
+    while !rest.is_empty() {
+        let (character, behind) = rest.split_at(charset.char_bytes(rest));
+        match character {
+            [0] => out.extend_from_slice(b"\\0"),
+            [0x1A] => out.extend_from_slice(b"\\Z"),
+            [b'\'' | b'\\'] => out.extend_from_slice(&[b'\\', character[0]]),
+            _ => out.extend_from_slice(character),
         }
+        rest = behind;
     }
     out.push(b'\'');
     Ok(Datum::bytes(out))
