@@ -8,6 +8,8 @@ pub mod error;
 
 mod base64;
 
+pub mod locales;
+
 pub mod types;
 
 pub mod parser;

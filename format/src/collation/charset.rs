@@ -1,5 +1,7 @@
 //! Character sets: where characters begin and end, and how to get from one set to another.
 
+use super::multibyte::Multibyte;
+use super::single::Single;
 use super::{CollationId, latin1, unicode, utf8};
 
 /// A character set.
@@ -13,12 +15,28 @@ pub enum Charset {
     Ascii,
     /// Bytes that are no characters.
     Binary,
+    /// One byte for each character.
+    Single(Single),
+    /// Those of East Asia.
+    Multi(Multibyte),
 }
 
 impl Charset {
     /// All, in the order of their names.
-    pub const ALL: [Charset; 5] =
-        [Charset::Ascii, Charset::Binary, Charset::Latin1, Charset::Utf8mb3, Charset::Utf8mb4];
+    #[rustfmt::skip]
+    pub const ALL: [Charset; 34] = {
+        use {Multibyte::*, Single::*};
+        [
+            Charset::Single(Armscii8), Charset::Ascii, Charset::Multi(Big5), Charset::Binary, Charset::Single(Cp1250),
+            Charset::Single(Cp1251), Charset::Single(Cp1256), Charset::Single(Cp1257), Charset::Single(Cp850),
+            Charset::Single(Cp852), Charset::Single(Cp866), Charset::Multi(Cp932), Charset::Single(Dec8),
+            Charset::Multi(Eucjpms), Charset::Multi(Euckr), Charset::Multi(Gb2312), Charset::Multi(Gbk),
+            Charset::Single(Geostd8), Charset::Single(Greek), Charset::Single(Hebrew), Charset::Single(Hp8),
+            Charset::Single(Keybcs2), Charset::Single(Koi8r), Charset::Single(Koi8u), Charset::Latin1,
+            Charset::Single(Latin2), Charset::Single(Latin5), Charset::Single(Latin7), Charset::Single(Macce),
+            Charset::Single(Macroman), Charset::Multi(Sjis), Charset::Multi(Ujis), Charset::Utf8mb3, Charset::Utf8mb4,
+        ]
+    };
 
     /// By MySQL's name, any case; `utf8` is utf8mb3.
     pub fn by_name(name: &str) -> Option<Charset> {
@@ -35,6 +53,8 @@ impl Charset {
             Charset::Latin1 => "latin1",
             Charset::Ascii => "ascii",
             Charset::Binary => "binary",
+            Charset::Single(set) => set.described().0,
+            Charset::Multi(set) => set.described().0,
         }
     }
 
@@ -45,16 +65,19 @@ impl Charset {
             Charset::Latin1 => "cp1252 West European",
             Charset::Ascii => "US ASCII",
             Charset::Binary => "Binary pseudo charset",
+            Charset::Single(set) => set.described().1,
+            Charset::Multi(set) => set.described().1,
         }
     }
 
-    /// The most bytes that a character takes: 4, 3 or 1.
+    /// The most bytes that a character takes.
     #[inline]
     pub const fn bytes_max(self) -> u8 {
         match self {
             Charset::Utf8mb4 => 4,
             Charset::Utf8mb3 => 3,
-            Charset::Latin1 | Charset::Ascii | Charset::Binary => 1,
+            Charset::Latin1 | Charset::Ascii | Charset::Binary | Charset::Single(_) => 1,
+            Charset::Multi(set) => set.bytes_max(),
         }
     }
 
@@ -66,6 +89,8 @@ impl Charset {
             Charset::Latin1 => CollationId::LATIN1_SWEDISH_CI,
             Charset::Ascii => CollationId::ASCII_GENERAL_CI,
             Charset::Binary => CollationId::BINARY,
+            Charset::Single(set) => CollationId(set.described().2),
+            Charset::Multi(set) => CollationId(set.described().2),
         }
     }
 
@@ -77,24 +102,42 @@ impl Charset {
             Charset::Latin1 => CollationId::LATIN1_BIN,
             Charset::Ascii => CollationId::ASCII_BIN,
             Charset::Binary => CollationId::BINARY,
+            Charset::Single(set) => CollationId(set.described().3),
+            Charset::Multi(set) => CollationId(set.described().3),
         }
     }
 
+    /// Whether a byte of a character may look like ASCII, so that a backslash or a quote is not always one.
     #[inline]
-    const fn is_utf8(self) -> bool {
-        matches!(self, Charset::Utf8mb4 | Charset::Utf8mb3)
+    pub const fn hides_ascii(self) -> bool {
+        matches!(self, Charset::Multi(set) if set.hides_ascii())
+    }
+
+    /// Whether ASCII is the same bytes as in Unicode. In sjis the byte of the backslash is that of another character for
+    /// what comes from Unicode.
+    #[inline]
+    const fn keeps_ascii(self) -> bool {
+        !matches!(self, Charset::Multi(Multibyte::Sjis))
     }
 
     /// The number of characters. In UTF-8 one begins at every byte that does not continue one.
     #[inline]
     pub fn char_count(self, text: &[u8]) -> usize {
-        if self.is_utf8() { utf8::char_count(text) } else { text.len() }
+        match self {
+            Charset::Utf8mb4 | Charset::Utf8mb3 => utf8::char_count(text),
+            Charset::Multi(set) => set.char_count(text),
+            _ => text.len(),
+        }
     }
 
     /// The byte offset of character `index`, or the length if there are fewer.
     #[inline]
     pub fn offset_of_char(self, text: &[u8], index: usize) -> usize {
-        if self.is_utf8() { utf8::offset_of_char(text, index) } else { index.min(text.len()) }
+        match self {
+            Charset::Utf8mb4 | Charset::Utf8mb3 => utf8::offset_of_char(text, index),
+            Charset::Multi(set) => set.offset_of_char(text, index),
+            _ => index.min(text.len()),
+        }
     }
 
     /// The bytes of at most `count` characters from character `start` on.
@@ -103,12 +146,23 @@ impl Charset {
         &rest[..self.offset_of_char(rest, count)]
     }
 
+    /// Whether a character begins at a byte of a well-formed text.
+    #[inline]
+    pub fn is_char_start(self, text: &[u8], at: usize) -> bool {
+        match self {
+            Charset::Utf8mb4 | Charset::Utf8mb3 => text.get(at).is_none_or(|byte| !utf8::is_continuation(*byte)),
+            Charset::Multi(set) => set.char_start(text, at) == at,
+            _ => true,
+        }
+    }
+
     /// The length of the longest well-formed prefix; `text.len()` when all is well.
     pub fn well_formed_prefix(self, text: &[u8]) -> usize {
         match self {
             Charset::Utf8mb4 | Charset::Utf8mb3 => utf8::well_formed_prefix(text, self.bytes_max()),
             Charset::Ascii => text.iter().position(|byte| !byte.is_ascii()).unwrap_or(text.len()),
-            Charset::Latin1 | Charset::Binary => text.len(),
+            Charset::Latin1 | Charset::Binary | Charset::Single(_) => text.len(),
+            Charset::Multi(set) => set.well_formed_prefix(text),
         }
     }
 
@@ -118,7 +172,7 @@ impl Charset {
     }
 
     /// The code point at the start of `text` and its length; None at the end or where the text is ill-formed. A byte of
-    /// `binary` is its own number.
+    /// `binary` is its own number. What is well-formed but no character is [`NO_CHARACTER`].
     #[inline]
     pub fn decode_char(self, text: &[u8]) -> Option<(u32, usize)> {
         let first = *text.first()?;
@@ -128,6 +182,18 @@ impl Charset {
             Charset::Latin1 => Some((latin1::decode(first), 1)),
             Charset::Ascii => first.is_ascii().then_some((u32::from(first), 1)),
             Charset::Binary => Some((u32::from(first), 1)),
+            Charset::Single(set) => Some((set.decode(first).unwrap_or(NO_CHARACTER), 1)),
+            Charset::Multi(set) => set.decode(text),
+        }
+    }
+
+    /// The bytes of the first character of a text that is not empty; 1 where it is ill-formed.
+    #[inline]
+    pub fn char_bytes(self, text: &[u8]) -> usize {
+        match self {
+            Charset::Utf8mb4 | Charset::Utf8mb3 => utf8::decode(text).map_or(1, |(_, length)| length),
+            Charset::Multi(set) => set.step(text),
+            _ => 1,
         }
     }
 
@@ -140,6 +206,8 @@ impl Charset {
             Charset::Latin1 => latin1::encode(code_point),
             Charset::Ascii => u8::try_from(code_point).ok().filter(u8::is_ascii),
             Charset::Binary => u8::try_from(code_point).ok(),
+            Charset::Single(set) => set.encode(code_point),
+            Charset::Multi(set) => return set.encode(code_point, out),
         };
         out.extend(byte);
         byte.is_some()
@@ -148,11 +216,11 @@ impl Charset {
     /// Appends the text in upper case.
     pub fn upper(self, text: &[u8], out: &mut Vec<u8>) {
         match self {
-            Charset::Utf8mb4 | Charset::Utf8mb3 => {
-                map_utf8(text, |byte| byte.to_ascii_uppercase(), unicode::to_upper, out)
-            }
+            Charset::Utf8mb4 | Charset::Utf8mb3 => map_utf8(text, unicode::to_upper, out),
             Charset::Latin1 => out.extend(text.iter().map(|byte| latin1::to_upper(*byte))),
             Charset::Ascii => out.extend(text.iter().map(u8::to_ascii_uppercase)),
+            Charset::Single(set) => out.extend(text.iter().map(|byte| set.to_upper(*byte))),
+            Charset::Multi(set) => set.change_case(text, true, out),
             Charset::Binary => out.extend_from_slice(text),
         }
     }
@@ -160,11 +228,11 @@ impl Charset {
     /// Appends the text in lower case.
     pub fn lower(self, text: &[u8], out: &mut Vec<u8>) {
         match self {
-            Charset::Utf8mb4 | Charset::Utf8mb3 => {
-                map_utf8(text, |byte| byte.to_ascii_lowercase(), unicode::to_lower, out)
-            }
+            Charset::Utf8mb4 | Charset::Utf8mb3 => map_utf8(text, unicode::to_lower, out),
             Charset::Latin1 => out.extend(text.iter().map(|byte| latin1::to_lower(*byte))),
             Charset::Ascii => out.extend(text.iter().map(u8::to_ascii_lowercase)),
+            Charset::Single(set) => out.extend(text.iter().map(|byte| set.to_lower(*byte))),
+            Charset::Multi(set) => set.change_case(text, false, out),
             Charset::Binary => out.extend_from_slice(text),
         }
     }
@@ -172,32 +240,42 @@ impl Charset {
     /// Whether all texts of this set have the same bytes in `to`, so that they need no conversion. To and from `binary`
     /// bytes are never changed.
     pub fn converts_verbatim(self, to: Charset) -> bool {
-        use Charset::{Ascii, Binary, Latin1, Utf8mb3, Utf8mb4};
+        use Charset::{Ascii, Binary, Utf8mb3, Utf8mb4};
         self == to
-            || matches!(
-                (self, to),
-                (Binary, _) | (_, Binary) | (Ascii, Utf8mb4 | Utf8mb3 | Latin1) | (Utf8mb3, Utf8mb4)
-            )
+            || matches!((self, to), (Binary, _) | (_, Binary) | (Utf8mb3, Utf8mb4))
+            || self == Ascii && to.keeps_ascii()
+    }
+
+    /// Whether this text has the same bytes in `to`, as ASCII has in most sets.
+    #[inline]
+    pub fn has_same_bytes(self, text: &[u8], to: Charset) -> bool {
+        self == to || to == Charset::Binary || self.keeps_ascii() && to.keeps_ascii() && text.is_ascii()
     }
 }
 
-fn map_utf8(text: &[u8], ascii: impl Fn(&u8) -> u8, map: impl Fn(u32) -> u32, out: &mut Vec<u8>) {
+/// A code point of no character.
+pub const NO_CHARACTER: u32 = u32::MAX;
+
+/// Appends a text with each character mapped; bytes that are none stay.
+pub(super) fn map_utf8(text: &[u8], map: impl Fn(u32) -> u32, out: &mut Vec<u8>) {
     let mut rest = text;
-    while !rest.is_empty() {
-        let plain = rest.iter().take_while(|byte| byte.is_ascii()).count();
-        out.extend(rest[..plain].iter().map(&ascii));
-        rest = &rest[plain..];
-        match utf8::decode(rest) {
+    while let Some(first) = rest.first() {
+        let taken = match utf8::decode(rest) {
             Some((code_point, length)) => {
-                utf8::encode(map(code_point), out);
-                rest = &rest[length..];
+                match map(code_point) {
+                    ascii @ 0..0x80 => out.push(ascii as u8),
+                    other => {
+                        utf8::encode(other, out);
+                    }
+                }
+                length
             }
             None => {
-                // The end, or a byte that is no character: it stays.
-                out.extend(rest.first());
-                rest = rest.get(1..).unwrap_or(&[]);
+                out.push(*first);
+                1
             }
-        }
+        };
+        rest = &rest[taken..];
     }
 }
 
@@ -210,8 +288,9 @@ pub fn convert(text: &[u8], from: Charset, to: Charset, out: &mut Vec<u8>) -> bo
     }
     let mut rest = text;
     let mut lossless = true;
+    let is_plain = from.keeps_ascii() && to.keeps_ascii();
     loop {
-        let plain = rest.iter().take_while(|byte| byte.is_ascii()).count();
+        let plain = if is_plain { rest.iter().take_while(|byte| byte.is_ascii()).count() } else { 0 };
         out.extend_from_slice(&rest[..plain]);
         rest = &rest[plain..];
         if rest.is_empty() {
@@ -250,6 +329,15 @@ mod tests {
         assert_eq!(converted(b"\xC3", Utf8mb4, Latin1), (b"?".to_vec(), false));
         assert_eq!(converted(b"\xC3\xFF", Binary, Utf8mb4), (b"\xC3\xFF".to_vec(), true));
         assert_eq!(converted("é".as_bytes(), Utf8mb4, Ascii), (b"?".to_vec(), false));
+        let (gbk, sjis) = (Multi(Multibyte::Gbk), Multi(Multibyte::Sjis));
+        assert_eq!(converted("a中é".as_bytes(), Utf8mb4, gbk), (b"a\xD6\xD0\xA8\xA6".to_vec(), true));
+        assert_eq!(converted(b"a\xD6\xD0\x80", gbk, Utf8mb4), ("a中?".into(), false));
+        assert_eq!(converted(b"\x83\x5C", sjis, Utf8mb4), ("ソ".into(), true));
+        assert_eq!(converted(b"\\", Utf8mb4, sjis), (b"\x81\x5F".to_vec(), true));
+        let (cyrillic, greek) = (Single(super::Single::Cp1251), Single(super::Single::Greek));
+        assert_eq!(converted(b"\xC0", cyrillic, Utf8mb4), ("А".into(), true));
+        assert_eq!(converted("Αж".as_bytes(), Utf8mb4, greek), (b"\xC1?".to_vec(), false));
+        assert_eq!(converted(b"\x98", cyrillic, Utf8mb4), (b"?".to_vec(), false), "no character");
     }
 
     #[test]
@@ -284,6 +372,8 @@ mod tests {
             assert_eq!(Charset::by_name(&charset.name().to_uppercase()), Some(charset));
         }
         assert_eq!(Charset::by_name("UTF8"), Some(Charset::Utf8mb3));
-        assert_eq!(Charset::by_name("koi8r"), None);
+        assert_eq!(Charset::by_name("koi8r"), Some(Charset::Single(Single::Koi8r)));
+        assert_eq!(Charset::by_name("gb18030"), None);
+        assert!(Charset::ALL.is_sorted_by_key(|charset| charset.name()));
     }
 }

@@ -13,12 +13,15 @@
 //! utf8mb4_unicode_ci, utf8mb3_unicode_ci,
 //! utf8mb4_unicode_520_ci, utf8mb3_..._520_ci any number of weights each: Unicode's tables; uca.rs
 //! utf8mb4_0900_ai_ci, _as_ci, _as_cs         the same, not padded; accents and case at levels of their own
+//! utf8mb4_czech_ci, utf8mb4_cs_0900_ai_ci... the same as a language has them: rules on those tables
+//! cp1251_general_ci and others of one byte   a byte weighs by a table that a server has shown; single.rs
+//! gbk_chinese_ci and others of East Asia     characters of one to three bytes by tables; multibyte.rs
 //! utf8mb4_bin, utf8mb3_bin,
-//! latin1_bin, ascii_bin                      bytes, padded
+//! latin1_bin, ascii_bin, cp1251_bin...       bytes, padded
 //! utf8mb4_0900_bin, binary                   bytes
 //! ```
 //!
-//! All but `binary` and those of Unicode 9.0.0 are PAD SPACE: trailing spaces do not count, so `'a' = 'a  '`, and
+//! All but `binary`, those of Unicode 9.0.0 and MariaDB's `nopad` ones are PAD SPACE: trailing spaces do not count, so `'a' = 'a  '`, and
 //! `'a\t' < 'a'`. LIKE does not pad.
 //!
 //! Invariants, for every collation and every two texts:
@@ -32,7 +35,10 @@
 mod charset;
 mod latin1;
 mod like;
+mod list;
+mod multibyte;
 mod order;
+mod single;
 mod uca;
 mod unicode;
 mod utf8;
@@ -40,10 +46,13 @@ mod utf8;
 use std::cmp::Ordering;
 use std::fmt;
 
-use order::{GeneralUtf8, PlainBytes, PlainUtf8, Weighed};
-use uca::Alike;
+use list::{COLLATIONS, NOWHERE, PLACES};
+use multibyte::Ordered;
+use order::{Alphabet, Character, GeneralUtf8, PlainBytes, PlainUtf8, Tabled, Weighed};
+use uca::{Alike, Uca};
 
-pub use charset::{Charset, convert};
+pub use charset::{Charset, NO_CHARACTER, convert};
+pub use multibyte::Multibyte;
 pub use order::without_spaces;
 
 /// A collation by MySQL's number, as it stands in the dictionary and on the wire.
@@ -93,12 +102,20 @@ impl fmt::Display for CollationId {
 #[derive(Clone, Copy, Debug)]
 enum Rule {
     General,
+    /// The same, not padded.
+    GeneralUnpadded,
     Table(&'static [u8; 256]),
-    Unicode(uca::Version),
+    /// The same, where the space may weigh anything, and others as much.
+    Tabled(&'static [u8; 256]),
+    /// The characters of a set of several bytes, with what those of one weigh.
+    Multi(&'static [u8; 256]),
+    Unicode(&'static Uca),
     /// Bytes, padded; the characters are UTF-8.
     BinUtf8,
     /// Bytes, padded; the characters are bytes.
     BinBytes,
+    /// Bytes, padded; the characters are those of a set of several bytes.
+    BinMulti,
     /// Bytes, not padded; the characters are UTF-8.
     BytesUtf8,
     /// Bytes, not padded.
@@ -116,64 +133,6 @@ pub struct Collation {
     /// `PAD SPACE`: trailing spaces do not count.
     pub pad_space: bool,
     rule: Rule,
-}
-
-const fn known(id: CollationId, name: &'static str, charset: Charset, rule: Rule) -> Collation {
-    let pad_space = match rule {
-        Rule::Unicode(version) => version.pads(),
-        Rule::Binary | Rule::BytesUtf8 => false,
-        _ => true,
-    };
-    Collation { id, name, charset, is_default: id.0 == charset.default_collation().0, pad_space, rule }
-}
-
-const V4_0_0: Rule = Rule::Unicode(uca::Version::V4_0_0);
-const V5_2_0: Rule = Rule::Unicode(uca::Version::V5_2_0);
-
-const fn v9_0_0(levels: u8) -> Rule {
-    Rule::Unicode(uca::Version::V9_0_0(levels))
-}
-
-static COLLATIONS: [Collation; 19] = [
-    known(CollationId::LATIN1_SWEDISH_CI, "latin1_swedish_ci", Charset::Latin1, Rule::Table(&latin1::SWEDISH_WEIGHTS)),
-    known(CollationId::ASCII_GENERAL_CI, "ascii_general_ci", Charset::Ascii, Rule::Table(&latin1::ASCII_WEIGHTS)),
-    known(CollationId::UTF8MB3_GENERAL_CI, "utf8mb3_general_ci", Charset::Utf8mb3, Rule::General),
-    known(CollationId::UTF8MB4_GENERAL_CI, "utf8mb4_general_ci", Charset::Utf8mb4, Rule::General),
-    known(CollationId::UTF8MB4_BIN, "utf8mb4_bin", Charset::Utf8mb4, Rule::BinUtf8),
-    known(CollationId::LATIN1_BIN, "latin1_bin", Charset::Latin1, Rule::BinBytes),
-    known(CollationId::LATIN1_GENERAL_CI, "latin1_general_ci", Charset::Latin1, Rule::Table(&latin1::GENERAL_WEIGHTS)),
-    known(
-        CollationId::LATIN1_GENERAL_CS,
-        "latin1_general_cs",
-        Charset::Latin1,
-        Rule::Table(&latin1::GENERAL_CS_WEIGHTS),
-    ),
-    known(CollationId::BINARY, "binary", Charset::Binary, Rule::Binary),
-    known(CollationId::ASCII_BIN, "ascii_bin", Charset::Ascii, Rule::BinBytes),
-    known(CollationId::UTF8MB3_BIN, "utf8mb3_bin", Charset::Utf8mb3, Rule::BinUtf8),
-    known(CollationId::UTF8MB3_UNICODE_CI, "utf8mb3_unicode_ci", Charset::Utf8mb3, V4_0_0),
-    known(CollationId::UTF8MB3_UNICODE_520_CI, "utf8mb3_unicode_520_ci", Charset::Utf8mb3, V5_2_0),
-    known(CollationId::UTF8MB4_UNICODE_CI, "utf8mb4_unicode_ci", Charset::Utf8mb4, V4_0_0),
-    known(CollationId::UTF8MB4_UNICODE_520_CI, "utf8mb4_unicode_520_ci", Charset::Utf8mb4, V5_2_0),
-    known(CollationId::UTF8MB4_0900_AI_CI, "utf8mb4_0900_ai_ci", Charset::Utf8mb4, v9_0_0(1)),
-    known(CollationId::UTF8MB4_0900_AS_CS, "utf8mb4_0900_as_cs", Charset::Utf8mb4, v9_0_0(3)),
-    known(CollationId::UTF8MB4_0900_AS_CI, "utf8mb4_0900_as_ci", Charset::Utf8mb4, v9_0_0(2)),
-    known(CollationId::UTF8MB4_0900_BIN, "utf8mb4_0900_bin", Charset::Utf8mb4, Rule::BytesUtf8),
-];
-
-/// For each id its place in [`COLLATIONS`].
-static PLACES: [u8; IDS] = places();
-const IDS: usize = 310;
-const NOWHERE: u8 = 0xFF;
-
-const fn places() -> [u8; IDS] {
-    let mut places = [NOWHERE; IDS];
-    let mut at = 0;
-    while at < COLLATIONS.len() {
-        places[COLLATIONS[at].id.0 as usize] = at as u8;
-        at += 1;
-    }
-    places
 }
 
 /// The collation of an id that is known to be good: of our dictionary, or a constant.
@@ -217,7 +176,7 @@ impl Collation {
     /// Whether texts are equal only if their bytes are, but for trailing spaces.
     #[inline]
     pub fn is_bytewise(&self) -> bool {
-        matches!(self.rule, Rule::Binary | Rule::BytesUtf8 | Rule::BinBytes | Rule::BinUtf8)
+        matches!(self.rule, Rule::Binary | Rule::BytesUtf8 | Rule::BinBytes | Rule::BinMulti | Rule::BinUtf8)
     }
 
     /// Whether letters of different case differ.
@@ -225,19 +184,65 @@ impl Collation {
         self.is_bytewise() || self.name.ends_with("_cs")
     }
 
-    /// Whether texts that begin with the same weights, but for a first difference that is less, can be greater: what
-    /// differs at a further level counts only where nothing differs at the first one.
-    pub fn has_levels(&self) -> bool {
-        matches!(self.rule, Rule::Unicode(version) if version.levels() > 1)
+    /// The alphabet of a set of several bytes.
+    #[inline]
+    fn multibyte(&self, one: Option<&'static [u8; 256]>) -> Ordered {
+        match (self.charset, one) {
+            (Charset::Multi(set), Some(one)) => Ordered::by(set, one),
+            (Charset::Multi(set), None) => Ordered::by_bytes(set),
+            _ => panic!("{}: its character set has several bytes", self.name),
+        }
+    }
+
+    /// Whether i and ı are two letters, which differ in upper case, too.
+    fn is_turkish(&self) -> bool {
+        matches!(self.rule, Rule::Unicode(of) if std::ptr::eq(of, &uca::v4::TURKISH))
+    }
+
+    /// Appends the text in upper case.
+    pub fn upper(&self, text: &[u8], out: &mut Vec<u8>) {
+        match self.is_turkish() {
+            true => charset::map_utf8(text, unicode::to_upper_turkish, out),
+            false => self.charset.upper(text, out),
+        }
+    }
+
+    /// Appends the text in lower case.
+    pub fn lower(&self, text: &[u8], out: &mut Vec<u8>) {
+        match self.is_turkish() {
+            true => charset::map_utf8(text, unicode::to_lower_turkish, out),
+            false => self.charset.lower(text, out),
+        }
+    }
+
+    /// Whether texts have the order of their beginnings. They do not where what differs at a further level counts only if
+    /// nothing differs at the first one, and where characters weigh together with those behind them.
+    pub fn orders_beginnings(&self) -> bool {
+        match self.rule {
+            Rule::Unicode(of) => of.levels() == 1 && !of.table().has_contractions(),
+            _ => true,
+        }
+    }
+
+    /// The bytes of the longest beginning of a LIKE's prefix that [`Collation::is_behind`] and the order of texts know:
+    /// all of it, unless characters of it may weigh together with others.
+    pub fn plain_prefix(&self, prefix: &[u8]) -> usize {
+        match self.rule {
+            Rule::Unicode(of) => of.table().plain_prefix(prefix),
+            _ => prefix.len(),
+        }
     }
 
     #[inline]
     pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         match self.rule {
             Rule::General => order::compare_padded(GeneralUtf8, a, b),
+            Rule::GeneralUnpadded => order::compare_unpadded(GeneralUtf8, a, b),
             Rule::Table(weights) => order::compare_padded(Weighed(weights), a, b),
-            Rule::Unicode(version) => version.table().compare(a, b),
-            Rule::BinUtf8 | Rule::BinBytes => order::compare_bytes_padded(a, b),
+            Rule::Tabled(weights) => order::compare_padded(Tabled(weights), a, b),
+            Rule::Multi(one) => order::compare_padded(self.multibyte(Some(one)), a, b),
+            Rule::Unicode(of) => of.table().compare(a, b),
+            Rule::BinUtf8 | Rule::BinBytes | Rule::BinMulti => order::compare_bytes_padded(a, b),
             Rule::Binary | Rule::BytesUtf8 => a.cmp(b),
         }
     }
@@ -252,9 +257,12 @@ impl Collation {
     pub fn hash(&self, text: &[u8]) -> u64 {
         match self.rule {
             Rule::General => order::hash_weights(GeneralUtf8, text),
+            Rule::GeneralUnpadded => order::hash_unpadded(GeneralUtf8, text),
             Rule::Table(weights) => order::hash_weights(Weighed(weights), text),
-            Rule::Unicode(version) => version.table().hash(text),
-            Rule::BinUtf8 | Rule::BinBytes => order::hash_bytes(without_spaces(text)),
+            Rule::Tabled(weights) => order::hash_weights(Tabled(weights), text),
+            Rule::Multi(one) => order::hash_weights(self.multibyte(Some(one)), text),
+            Rule::Unicode(of) => of.table().hash(text),
+            Rule::BinUtf8 | Rule::BinBytes | Rule::BinMulti => order::hash_bytes(without_spaces(text)),
             Rule::Binary | Rule::BytesUtf8 => order::hash_bytes(text),
         }
     }
@@ -263,9 +271,12 @@ impl Collation {
     pub fn sort_key(&self, text: &[u8], out: &mut Vec<u8>) {
         match self.rule {
             Rule::General => order::sort_key_padded(GeneralUtf8, text, out),
+            Rule::GeneralUnpadded => order::sort_key_unpadded(GeneralUtf8, text, out),
             Rule::Table(weights) => order::sort_key_padded(Weighed(weights), text, out),
-            Rule::Unicode(version) => version.table().sort_key(text, out),
-            Rule::BinUtf8 | Rule::BinBytes => order::sort_key_padded(PlainBytes, text, out),
+            Rule::Tabled(weights) => order::sort_key_padded(Tabled(weights), text, out),
+            Rule::Multi(one) => order::sort_key_padded(self.multibyte(Some(one)), text, out),
+            Rule::Unicode(of) => of.table().sort_key(text, out),
+            Rule::BinUtf8 | Rule::BinBytes | Rule::BinMulti => order::sort_key_padded(PlainBytes, text, out),
             Rule::Binary | Rule::BytesUtf8 => order::sort_key_bytes(text, out),
         }
     }
@@ -274,18 +285,20 @@ impl Collation {
     /// None when there is none.
     pub fn like(&self, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
         match self.rule {
-            Rule::General => like::like(GeneralUtf8, text, pattern, escape),
-            Rule::Table(weights) => like::like(Weighed(weights), text, pattern, escape),
-            Rule::Unicode(version) => like::like(Alike(version.table()), text, pattern, escape),
+            Rule::General | Rule::GeneralUnpadded => like::like(GeneralUtf8, text, pattern, escape),
+            Rule::Table(weights) | Rule::Tabled(weights) => like::like(Weighed(weights), text, pattern, escape),
+            Rule::Multi(one) => like::like(self.multibyte(Some(one)), text, pattern, escape),
+            Rule::BinMulti => like::like(self.multibyte(None), text, pattern, escape),
+            Rule::Unicode(of) => like::like(Alike(of.table()), text, pattern, escape),
             Rule::BinUtf8 | Rule::BytesUtf8 => like::like(PlainUtf8, text, pattern, escape),
             Rule::BinBytes | Rule::Binary => like::like(PlainBytes, text, pattern, escape),
         }
     }
 
-    /// Whether a text lies behind all texts that begin with `prefix`.
+    /// Whether a text lies behind all texts that begin with `prefix`, a [`Collation::plain_prefix`].
     pub fn is_behind(&self, text: &[u8], prefix: &[u8]) -> bool {
-        if let Rule::Unicode(version) = self.rule {
-            return version.table().is_behind(text, prefix);
+        if let Rule::Unicode(of) = self.rule {
+            return of.table().is_behind(text, prefix);
         }
         let beginning = self.charset.substring(text, 0, self.charset.char_count(prefix));
         self.compare(beginning, prefix) == Ordering::Greater
@@ -313,17 +326,54 @@ impl Collation {
     /// The weights of a text, with a zero between two levels, where a collation has Unicode's tables.
     pub fn unicode_weights(&self, text: &[u8]) -> Option<Vec<u32>> {
         match self.rule {
-            Rule::Unicode(version) => Some(version.table().all_weights(text)),
+            Rule::Unicode(of) => Some(of.table().all_weights(text)),
             _ => None,
+        }
+    }
+
+    /// Appends what a text weighs, as MySQL's WEIGHT_STRING shows it: character by character, and level by level.
+    pub fn weight_string(&self, text: &[u8], out: &mut Vec<u8>) {
+        fn append<A: Alphabet>(alphabet: A, text: &[u8], put: impl Fn(Character, &mut Vec<u8>), out: &mut Vec<u8>) {
+            let mut rest = text;
+            while !rest.is_empty() {
+                let first = alphabet.first(rest);
+                put(first, out);
+                rest = &rest[first.bytes..];
+            }
+        }
+        let last = |bytes: usize| {
+            move |character: Character, out: &mut Vec<u8>| {
+                out.extend_from_slice(&character.weight.to_be_bytes()[4 - bytes..]);
+            }
+        };
+        match self.rule {
+            Rule::General | Rule::GeneralUnpadded => append(GeneralUtf8, text, last(2), out),
+            Rule::Table(weights) | Rule::Tabled(weights) => append(Weighed(weights), text, last(1), out),
+            Rule::Unicode(of) => {
+                let weights = of.table().all_weights(text);
+                weights.iter().for_each(|weight| out.extend_from_slice(&(*weight as u16).to_be_bytes()));
+            }
+            // As many bytes as the character has, from the first of the weight on.
+            Rule::Multi(one) => {
+                let put = |character: Character, out: &mut Vec<u8>| {
+                    out.extend_from_slice(&character.weight.to_be_bytes()[1..1 + character.bytes]);
+                };
+                append(self.multibyte(Some(one)), text, put, out);
+            }
+            Rule::BinUtf8 if self.charset == Charset::Utf8mb3 => append(PlainUtf8, text, last(2), out),
+            Rule::BinUtf8 => append(PlainUtf8, text, last(3), out),
+            Rule::BinBytes | Rule::BinMulti | Rule::BytesUtf8 | Rule::Binary => out.extend_from_slice(text),
         }
     }
 
     /// The byte offset of the first character at or behind byte `from` where `needle` stands.
     pub fn find(&self, text: &[u8], needle: &[u8], from: usize) -> Option<usize> {
         match self.rule {
-            Rule::General => like::find(GeneralUtf8, text, needle, from),
-            Rule::Table(weights) => like::find(Weighed(weights), text, needle, from),
-            Rule::Unicode(version) => like::find(Alike(version.table()), text, needle, from),
+            Rule::General | Rule::GeneralUnpadded => like::find(GeneralUtf8, text, needle, from),
+            Rule::Table(weights) | Rule::Tabled(weights) => like::find(Weighed(weights), text, needle, from),
+            Rule::Multi(one) => like::find(self.multibyte(Some(one)), text, needle, from),
+            Rule::BinMulti => like::find(self.multibyte(None), text, needle, from),
+            Rule::Unicode(of) => like::find(Alike(of.table()), text, needle, from),
             Rule::BinUtf8 | Rule::BytesUtf8 => like::find(PlainUtf8, text, needle, from),
             Rule::BinBytes | Rule::Binary => like::find(PlainBytes, text, needle, from),
         }
@@ -343,7 +393,7 @@ mod tests {
         }
         assert_eq!(Collation::by_name("utf8_bin").unwrap().id, CollationId::UTF8MB3_BIN);
         assert_eq!(Collation::by_name("UTF8_unicode_CI").unwrap().id, CollationId::UTF8MB3_UNICODE_CI);
-        assert!(Collation::by_id(CollationId(1)).is_none());
+        assert!(Collation::by_id(CollationId(2)).is_none());
         assert!(Collation::by_id(CollationId(400)).is_none());
         for charset in Charset::ALL {
             let default = collation(charset.default_collation());
@@ -355,12 +405,14 @@ mod tests {
     #[test]
     fn trailing_spaces_count_where_nothing_is_padded() {
         for known in collations() {
-            let pads = !(known.is_binary() || known.name.contains("_0900_"));
+            let pads = !(known.is_binary() || known.name.contains("_0900_") || known.name.contains("nopad"));
             assert_eq!(known.pad_space, pads, "{}", known.name);
             let order = if pads { Ordering::Equal } else { Ordering::Less };
             assert_eq!(known.compare(b"a", b"a  "), order, "{}", known.name);
-            let less = if pads { Ordering::Less } else { Ordering::Greater };
-            assert_eq!(known.compare(b"a\t", b"a"), less, "{}", known.name);
+            if !matches!(known.rule, Rule::Tabled(_)) {
+                let less = if pads { Ordering::Less } else { Ordering::Greater };
+                assert_eq!(known.compare(b"a\t", b"a"), less, "{}", known.name);
+            }
         }
     }
 

@@ -40,6 +40,18 @@ pub(super) trait Alphabet: Copy {
 
     /// The start of the character that byte `at` belongs to.
     fn char_start(self, text: &[u8], at: usize) -> usize;
+
+    /// What a space weighs. No other character does, unless [`Alphabet::has_more_spaces`].
+    #[inline]
+    fn space(self) -> u32 {
+        SPACE_WEIGHT
+    }
+
+    /// Whether other characters weigh as a space does.
+    #[inline]
+    fn has_more_spaces(self) -> bool {
+        false
+    }
 }
 
 /// UTF-8 with the weights of the general collation.
@@ -121,6 +133,34 @@ impl Alphabet for Weighed {
     }
 }
 
+/// Characters that are bytes, with a table of weights in which the space may be anywhere.
+#[derive(Clone, Copy)]
+pub(super) struct Tabled(pub &'static [u8; 256]);
+
+impl Alphabet for Tabled {
+    const WEIGHT_BYTES: usize = 1;
+
+    #[inline]
+    fn first(self, text: &[u8]) -> Character {
+        Weighed(self.0).first(text)
+    }
+
+    #[inline]
+    fn char_start(self, _text: &[u8], at: usize) -> usize {
+        at
+    }
+
+    #[inline]
+    fn space(self) -> u32 {
+        u32::from(self.0[usize::from(b' ')])
+    }
+
+    #[inline]
+    fn has_more_spaces(self) -> bool {
+        true
+    }
+}
+
 impl Alphabet for PlainBytes {
     const WEIGHT_BYTES: usize = 1;
 
@@ -135,7 +175,7 @@ impl Alphabet for PlainBytes {
     }
 }
 
-/// The weight of a space: the same in all alphabets, and no other character has it.
+/// The weight of a space in most alphabets.
 const SPACE_WEIGHT: u32 = 0x20;
 
 /// The length of the longest common prefix.
@@ -183,12 +223,43 @@ pub(super) fn compare_padded<A: Alphabet>(alphabet: A, a: &[u8], b: &[u8]) -> Or
 fn compare_to_spaces<A: Alphabet>(alphabet: A, mut text: &[u8]) -> Ordering {
     while !text.is_empty() {
         let first = alphabet.first(text);
-        if first.weight != SPACE_WEIGHT {
-            return first.weight.cmp(&SPACE_WEIGHT);
+        if first.weight != alphabet.space() {
+            return first.weight.cmp(&alphabet.space());
         }
         text = &text[first.bytes..];
     }
     Ordering::Equal
+}
+
+/// Compares by weights. A text that ends is less than one that goes on.
+#[inline]
+pub(super) fn compare_unpadded<A: Alphabet>(alphabet: A, a: &[u8], b: &[u8]) -> Ordering {
+    let common = common_prefix(a, b);
+    let start = alphabet.char_start(a, common).min(alphabet.char_start(b, common));
+    weights(alphabet, &a[start..]).cmp(weights(alphabet, &b[start..]))
+}
+
+/// What the characters of a text weigh.
+#[inline]
+fn weights<A: Alphabet>(alphabet: A, mut rest: &[u8]) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let first = (!rest.is_empty()).then(|| alphabet.first(rest))?;
+        rest = &rest[first.bytes..];
+        Some(first.weight)
+    })
+}
+
+/// The hash of all weights.
+pub(super) fn hash_unpadded<A: Alphabet>(alphabet: A, text: &[u8]) -> u64 {
+    hash_of(weights(alphabet, text), None)
+}
+
+/// Appends the sort key of a text that is not padded: its weights and one, behind them less than any of these.
+pub(super) fn sort_key_unpadded<A: Alphabet>(alphabet: A, text: &[u8], out: &mut Vec<u8>) {
+    for weight in weights(alphabet, text) {
+        out.extend_from_slice(&(weight + 1).to_be_bytes()[1..]);
+    }
+    out.extend_from_slice(&[0; 3]);
 }
 
 /// Compares bytes, padding with spaces. For well-formed UTF-8 this is also the order of code points.
@@ -235,6 +306,9 @@ fn finish(hash: u64) -> u64 {
 #[inline]
 pub(super) fn hash_weights<A: Alphabet>(alphabet: A, text: &[u8]) -> u64 {
     let mut rest = without_spaces(text);
+    if alphabet.has_more_spaces() {
+        return hash_of(weights(alphabet, rest), Some(alphabet.space()));
+    }
     let mut hash = 0;
     while !rest.is_empty() {
         let first = alphabet.first(rest);
@@ -276,13 +350,7 @@ pub(super) fn hash_bytes(text: &[u8]) -> u64 {
 
 /// Appends the sort key of a text that is padded with spaces.
 pub(super) fn sort_key_padded<A: Alphabet>(alphabet: A, text: &[u8], out: &mut Vec<u8>) {
-    let mut rest = without_spaces(text);
-    let weights = std::iter::from_fn(|| {
-        let first = (!rest.is_empty()).then(|| alphabet.first(rest))?;
-        rest = &rest[first.bytes..];
-        Some(first.weight)
-    });
-    sort_key_of(weights, SPACE_WEIGHT, A::WEIGHT_BYTES, out);
+    sort_key_of(weights(alphabet, without_spaces(text)), alphabet.space(), A::WEIGHT_BYTES, out);
 }
 
 /// Appends the sort key of weights that are padded with the weight of a space; each takes so many bytes.
@@ -331,6 +399,7 @@ pub(super) fn sort_key_bytes(text: &[u8], out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::multibyte;
     use super::*;
     use proptest::prelude::*;
 
@@ -347,8 +416,8 @@ mod tests {
         };
         let (mut a, mut b) = (weights(a), weights(b));
         let length = a.len().max(b.len());
-        a.resize(length, SPACE_WEIGHT);
-        b.resize(length, SPACE_WEIGHT);
+        a.resize(length, alphabet.space());
+        b.resize(length, alphabet.space());
         a.cmp(&b)
     }
 
@@ -374,10 +443,51 @@ mod tests {
             check(Weighed(&super::super::latin1::SWEDISH_WEIGHTS), a.as_bytes(), b.as_bytes())?;
             check(PlainBytes, a.as_bytes(), b.as_bytes())?;
             prop_assert_eq!(compare_bytes_padded(a.as_bytes(), b.as_bytes()), compare_slowly(PlainUtf8, a.as_bytes(), b.as_bytes()));
+            let unpadded = weights(GeneralUtf8, a.as_bytes()).cmp(weights(GeneralUtf8, b.as_bytes()));
+            prop_assert_eq!(compare_unpadded(GeneralUtf8, a.as_bytes(), b.as_bytes()), unpadded);
+            let (mut first, mut second) = (Vec::new(), Vec::new());
+            sort_key_unpadded(GeneralUtf8, a.as_bytes(), &mut first);
+            sort_key_unpadded(GeneralUtf8, b.as_bytes(), &mut second);
+            prop_assert_eq!(first.cmp(&second), unpadded);
             let (mut first, mut second) = (Vec::new(), Vec::new());
             sort_key_bytes(a.as_bytes(), &mut first);
             sort_key_bytes(b.as_bytes(), &mut second);
             prop_assert_eq!(first.cmp(&second), a.cmp(&b));
+        }
+
+        #[test]
+        fn orders_of_bytes(a in proptest::collection::vec(prop_oneof![Just(b' '), Just(0xA0), Just(b'`'), any::<u8>()], 0..8),
+                           b in proptest::collection::vec(prop_oneof![Just(b' '), Just(0xA0), Just(b'`'), any::<u8>()], 0..8)) {
+            for known in super::super::collations() {
+                if let super::super::Rule::Tabled(weights) = known.rule {
+                    check(Tabled(weights), &a, &b)?;
+                }
+            }
+        }
+
+        #[test]
+        fn characters_of_east_asia(a in "[aAbÄ中ソ表\t !]{0,8}", b in "[aAbÄ中ソ表\t !]{0,8}",
+                                   bytes in proptest::collection::vec(any::<u8>(), 0..10)) {
+            use super::super::{Charset, Rule, collations, convert};
+            for known in collations() {
+                let Charset::Multi(set) = known.charset else { continue };
+                let alphabet = match known.rule {
+                    Rule::Multi(one) => multibyte::Ordered::by(set, one),
+                    _ => multibyte::Ordered::by_bytes(set),
+                };
+                let [a, b] = [&a, &b].map(|text| {
+                    let mut converted = Vec::new();
+                    convert(text.as_bytes(), Charset::Utf8mb4, known.charset, &mut converted);
+                    converted
+                });
+                check(alphabet, &a, &b)?;
+                prop_assert_eq!(known.compare(&a, &b), compare_slowly(alphabet, &a, &b), "{}", known.name);
+                // No panic.
+                known.compare(&bytes, &a);
+                known.hash(&bytes);
+                known.sort_key(&bytes, &mut Vec::new());
+                known.like(&bytes, &a, None);
+            }
         }
 
         #[test]

@@ -102,6 +102,15 @@ pub(super) fn to_lower(code_point: u32) -> u32 {
     u16::try_from(code_point).map_or(code_point, |code_point| u32::from(map(&LOWER_PAGES, code_point)))
 }
 
+/// The capital of ı is I, that of i has a dot, too.
+pub(super) fn to_upper_turkish(code_point: u32) -> u32 {
+    if code_point == u32::from(b'i') { 0x130 } else { to_upper(code_point) }
+}
+
+pub(super) fn to_lower_turkish(code_point: u32) -> u32 {
+    if code_point == u32::from(b'I') { 0x131 } else { to_lower(code_point) }
+}
+
 #[rustfmt::skip]
 mod runs {
     use super::Run;

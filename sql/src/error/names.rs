@@ -2,6 +2,20 @@
 
 use super::Error;
 
+/// Character sets of MySQL and MariaDB that are not here: in the first four ASCII is not ASCII's bytes.
+const ABSENT_CHARSETS: [&str; 7] = ["ucs2", "utf16", "utf16le", "utf32", "gb18030", "swe7", "tis620"];
+
+/// Collations of theirs that are not here, though their character sets are.
+const ABSENT_COLLATIONS: [&str; 7] = [
+    "cp1250_czech_cs",
+    "latin1_german2_ci",
+    "latin2_czech_cs",
+    "utf8mb4_da_0900_as_cs",
+    "utf8mb4_ja_0900_as_cs",
+    "utf8mb4_ja_0900_as_cs_ks",
+    "utf8mb4_zh_0900_as_cs",
+];
+
 impl Error {
     pub fn no_database() -> Error {
         Error::new(1046, b"3D000", "No database selected")
@@ -113,11 +127,23 @@ impl Error {
     }
 
     pub fn unknown_charset(name: &str) -> Error {
+        if ABSENT_CHARSETS.iter().any(|absent| name.eq_ignore_ascii_case(absent)) {
+            return Error::unsupported(format!("CHARACTER SET {}", name.to_ascii_lowercase()));
+        }
         Error::new(1115, b"42000", format!("Unknown character set: '{name}'"))
     }
 
     pub fn unknown_collation(name: &str) -> Error {
+        let lower = name.to_ascii_lowercase();
+        let charset = lower.split('_').next().unwrap_or_default();
+        if ABSENT_CHARSETS.contains(&charset) || ABSENT_COLLATIONS.contains(&&lower[..]) {
+            return Error::unsupported(format!("COLLATE {lower}"));
+        }
         Error::new(1273, b"HY000", format!("Unknown collation: '{name}'"))
+    }
+
+    pub fn unknown_locale(name: &str) -> Error {
+        Error::new(1649, b"HY000", format!("Unknown locale: '{name}'"))
     }
 
     pub fn collation_charset_mismatch(collation: &str, charset: &str) -> Error {

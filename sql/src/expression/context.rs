@@ -19,6 +19,7 @@ use super::lists::{List, Lists};
 use super::stored_function::StoredFunction;
 use super::{Comparison, Datum, Memory};
 use crate::error::{Error, Level, Result, Warning};
+use crate::locales::Locale;
 use crate::parser::ast::{ConditionItem, VariableScope};
 use crate::processlist::Process;
 use crate::types::{SqlMode, Switches, TypeInfo};
@@ -230,6 +231,8 @@ pub struct EvalContext<'a> {
     pub max_allowed_packet_bytes: u64,
     pub group_concat_bytes_max: u64,
     pub default_week_format: u8,
+    /// `lc_time_names`
+    pub locale: &'static Locale,
 }
 
 impl<'a> EvalContext<'a> {
@@ -255,6 +258,7 @@ impl<'a> EvalContext<'a> {
             max_allowed_packet_bytes: 64 << 20,
             group_concat_bytes_max: 1024,
             default_week_format: 0,
+            locale: Locale::english(),
         }
     }
 

@@ -141,7 +141,7 @@ impl Expr {
                     None => Some(Cow::Borrowed(&b" "[..])),
                 };
                 match (text.into_text_or_null(&expr.ty), remove_value) {
-                    (Some(text), Some(remove)) => Ok(Datum::Bytes(trim(text, &remove, *side))),
+                    (Some(text), Some(remove)) => Ok(Datum::Bytes(trim(text, &remove, *side, expr.ty.charset()))),
                     _ => Ok(Datum::Null),
                 }
             }

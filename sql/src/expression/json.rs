@@ -109,7 +109,7 @@ pub fn of_typed(value: Datum<'_>, ty: &TypeInfo) -> Result<Json> {
 /// A text in UTF-8.
 pub fn unicode(text: &[u8], charset: Charset) -> String {
     let from = if charset == Charset::Binary { Charset::Utf8mb4 } else { charset };
-    if text.is_ascii() || from.converts_verbatim(Charset::Utf8mb4) || from == Charset::Utf8mb4 {
+    if from.has_same_bytes(text, Charset::Utf8mb4) || from.converts_verbatim(Charset::Utf8mb4) {
         return String::from_utf8_lossy(text).into_owned();
     }
     let mut converted = Vec::with_capacity(text.len() * 2);

@@ -2,6 +2,7 @@
 //!
 //! MySQL 8's syntax of regular expressions (ICU's) and MariaDB's (PCRE's) agree with that of [`super::program`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use format::collation::{Charset, CollationId, collation};
@@ -46,14 +47,7 @@ pub fn compile_with(pattern: &[u8], id: CollationId, options: Options) -> Result
         return Err(Error::new(3685, b"HY000", "Illegal argument to a regular expression."));
     }
     let collation = collation(id);
-    let text = match collation.charset {
-        Charset::Latin1 => {
-            let mut utf8 = Vec::new();
-            format::collation::convert(pattern, Charset::Latin1, Charset::Utf8mb4, &mut utf8);
-            String::from_utf8_lossy(&utf8).into_owned()
-        }
-        _ => String::from_utf8_lossy(pattern).into_owned(),
-    };
+    let text = String::from_utf8_lossy(&in_utf8(pattern, collation.charset)).into_owned();
     let text = if collation.is_binary() { text } else { unicode_classes(&text) };
     Program::compile(&text, options)
 }
@@ -101,12 +95,17 @@ fn unicode_classes(pattern: &str) -> String {
 
 /// Whether the pattern is found anywhere in the text.
 pub fn is_match(regex: &Program, text: &[u8], id: CollationId) -> Result<bool> {
-    if collation(id).charset == Charset::Latin1 && !text.is_ascii() {
-        let mut utf8 = Vec::new();
-        format::collation::convert(text, Charset::Latin1, Charset::Utf8mb4, &mut utf8);
-        return regex.is_match(&utf8);
+    regex.is_match(&in_utf8(text, collation(id).charset))
+}
+
+/// A text as regular expressions read it: in UTF-8, or bytes.
+fn in_utf8(text: &[u8], charset: Charset) -> Cow<'_, [u8]> {
+    if charset.has_same_bytes(text, Charset::Utf8mb4) || charset.converts_verbatim(Charset::Utf8mb4) {
+        return Cow::Borrowed(text);
     }
-    regex.is_match(text)
+    let mut utf8 = Vec::new();
+    format::collation::convert(text, charset, Charset::Utf8mb4, &mut utf8);
+    Cow::Owned(utf8)
 }
 
 /// LIKE's escape character: the single character of ESCAPE, or none if it is empty.

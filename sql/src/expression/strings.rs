@@ -19,7 +19,9 @@ impl<'a> Datum<'a> {
 /// Members are kept as UTF-8; their names are in the character set of the column.
 pub fn in_charset(name: Datum<'_>, charset: Charset) -> Datum<'_> {
     match name {
-        Datum::Bytes(text) if !text.is_ascii() && !Charset::Utf8mb4.converts_verbatim(charset) => {
+        Datum::Bytes(text)
+            if !Charset::Utf8mb4.has_same_bytes(&text, charset) && !Charset::Utf8mb4.converts_verbatim(charset) =>
+        {
             let mut converted = Vec::with_capacity(text.len());
             convert(&text, Charset::Utf8mb4, charset, &mut converted);
             Datum::bytes(converted)
@@ -53,7 +55,7 @@ pub fn to_charset<'a>(
     to: Charset,
     context: &EvalContext<'_>,
 ) -> Option<Cow<'a, [u8]>> {
-    if from == to || to == Charset::Binary || text.is_ascii() {
+    if from.has_same_bytes(&text, to) {
         return Some(text);
     }
     if from == Charset::Binary {
@@ -89,7 +91,7 @@ pub fn to_charset<'a>(
 /// How much text is converted before the length of the result is looked at.
 const CONVERTED_BYTES: usize = 1 << 20;
 
-pub fn trim<'a>(text: Cow<'a, [u8]>, remove: &[u8], side: TrimSide) -> Cow<'a, [u8]> {
+pub fn trim<'a>(text: Cow<'a, [u8]>, remove: &[u8], side: TrimSide, charset: Charset) -> Cow<'a, [u8]> {
     if remove.is_empty() {
         return text;
     }
@@ -100,7 +102,7 @@ pub fn trim<'a>(text: Cow<'a, [u8]>, remove: &[u8], side: TrimSide) -> Cow<'a, [
         }
     }
     if side != TrimSide::Leading {
-        while text[start..end].ends_with(remove) {
+        while text[start..end].ends_with(remove) && charset.is_char_start(&text[..end], end - remove.len()) {
             end -= remove.len();
         }
     }

@@ -21,6 +21,7 @@
 //! | [`ast`] | what comes out |
 //! | [`words`] | the reserved words |
 //! | [`lexer`] | tokens, comments, escapes |
+//! | [`multibyte`] | texts of East Asian character sets, in UTF-8 |
 //! | [`normalize`] | literals taken out of a text, for the plan cache |
 //! | [`mod@print`] | expressions back to text, as the dictionary keeps them |
 //! | `expression` | precedence, functions with a syntax of their own |
@@ -46,6 +47,7 @@ mod expression;
 mod files;
 mod json_table;
 pub mod lexer;
+pub mod multibyte;
 pub mod normalize;
 pub mod print;
 mod program;

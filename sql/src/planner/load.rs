@@ -94,7 +94,15 @@ pub struct LoadPlan {
 
 /// The character set of a file.
 pub fn file_charset(name: &str) -> Result<Charset> {
-    Charset::by_name(name).ok_or_else(|| Error::unknown_charset(name))
+    checked(Charset::by_name(name).ok_or_else(|| Error::unknown_charset(name))?)
+}
+
+/// Files are read and written byte by byte, where a character must not hide a separator or an escape.
+fn checked(charset: Charset) -> Result<Charset> {
+    match charset.hides_ascii() {
+        true => Err(Error::unsupported(format!("files in CHARACTER SET {}", charset.name()))),
+        false => Ok(charset),
+    }
 }
 
 /// The bytes that a value of a type takes in a file of fixed lengths.

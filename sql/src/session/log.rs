@@ -65,7 +65,7 @@ impl Session {
             unique_checks: settings.unique_checks,
             autocommit: settings.autocommit,
             auto_increment: (settings.auto_increment_increment, settings.auto_increment_offset),
-            collations: [settings.character_set_client, settings.collation_connection, settings.collation_server],
+            collations: [settings.statement_charset(), settings.collation_connection, settings.collation_server],
             database_collation: settings.collation_database,
             time_zone: match settings.time_zone {
                 TimeZone::System => "SYSTEM".into(),

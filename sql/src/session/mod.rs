@@ -81,12 +81,13 @@ mod uses;
 mod view;
 mod xa;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use format::binlog::FormatDescription;
-use format::collation::{CollationId, collation};
+use format::collation::{Charset, CollationId, collation};
 use format::packet::ColumnDefinition;
 use format::packet::status as flags;
 use format::value::{Value, Zone};
@@ -336,6 +337,7 @@ impl Session {
     pub fn query(&mut self, text: &[u8], sink: &mut dyn ResultSink) {
         self.process.interrupt.clear();
         self.programs.begin();
+        let text = &*self.in_statement_charset(text);
         if self.query_normalized(text, sink) {
             return;
         }
@@ -387,6 +389,16 @@ impl Session {
         }
     }
 
+    /// The text of a client in the character set that statements are in.
+    fn in_statement_charset<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        match collation(self.variables.settings.character_set_client).charset {
+            client @ Charset::Multi(_) if !text.is_ascii() => {
+                Cow::Owned(parser::multibyte::in_utf8(text, client, self.variables.settings.sql_mode))
+            }
+            _ => Cow::Borrowed(text),
+        }
+    }
+
     /// Keeps the text of a statement for the binary log.
     fn remember_source(&mut self, text: &[u8]) {
         if self.instance.log.is_some() {
@@ -401,7 +413,7 @@ impl Session {
     fn reads_literals_verbatim(&self) -> bool {
         let settings = &self.variables.settings;
         let connection = collation(settings.collation_connection).charset;
-        collation(settings.character_set_client).charset.converts_verbatim(connection)
+        collation(settings.statement_charset()).charset.converts_verbatim(connection)
     }
 
     /// Runs a text by its cached plan, if it is of a kind whose plans are kept.
@@ -617,11 +629,12 @@ impl Session {
             zone: self.zone(),
             system_zone: settings.system_zone,
             connection: settings.collation_connection,
-            client: collation(settings.character_set_client).charset,
+            client: collation(settings.statement_charset()).charset,
             div_precision_increment: settings.div_precision_increment,
             max_allowed_packet_bytes: settings.max_allowed_packet_bytes,
             group_concat_bytes_max: settings.group_concat_bytes_max,
             default_week_format: settings.default_week_format,
+            locale: settings.lc_time_names,
         }
     }
 

@@ -581,7 +581,13 @@ impl Session {
 
     // ------------------------------------------------- prepared statements
 
+    /// Prepares a statement of the client.
     pub fn prepare(&mut self, text: &[u8]) -> Result<Prepared> {
+        let text = self.in_statement_charset(text);
+        self.prepare_text(&text)
+    }
+
+    fn prepare_text(&mut self, text: &[u8]) -> Result<Prepared> {
         self.state_changed();
         let mode = self.variables.settings.sql_mode;
         self.begin_statement();
@@ -850,7 +856,7 @@ impl Session {
         if let Some(old) = self.named.remove(&name.to_lowercase()) {
             self.close_statement(old);
         }
-        let prepared = self.prepare(&text)?;
+        let prepared = self.prepare_text(&text)?;
         self.named.insert(name.to_lowercase(), prepared.id);
         Ok(())
     }

@@ -94,7 +94,7 @@ impl Session {
         Origin {
             definer,
             sql_mode: settings.sql_mode,
-            client: settings.character_set_client,
+            client: settings.statement_charset(),
             connection: settings.collation_connection,
             database,
             created_us: now,

@@ -170,7 +170,7 @@ impl Session {
             as_invoker: create.as_invoker,
             check: create.check,
             is_updatable,
-            client: settings.character_set_client,
+            client: settings.statement_charset(),
             connection: settings.collation_connection,
             tables,
             created_us: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64,

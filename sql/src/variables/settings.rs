@@ -9,6 +9,7 @@ use super::list::SQL_MODES;
 use super::payload_rules::PayloadRules;
 use super::variable::Variable;
 use crate::error::Error;
+use crate::locales::Locale;
 use crate::types::{SqlMode, Switches};
 
 const YEAR_SECONDS: u64 = 31_536_000;
@@ -80,6 +81,7 @@ pub struct Settings {
     pub innodb_compression_default: bool,
     pub default_table_encryption: bool,
     pub default_week_format: u8,
+    pub lc_time_names: &'static Locale,
     pub wait_timeout_seconds: u64,
     pub interactive_timeout_seconds: u64,
     pub net_read_timeout_seconds: u64,
@@ -248,6 +250,7 @@ impl Default for Settings {
             innodb_compression_default: true,
             default_table_encryption: false,
             default_week_format: 0,
+            lc_time_names: Locale::english(),
             wait_timeout_seconds: 28_800,
             interactive_timeout_seconds: 28_800,
             net_read_timeout_seconds: 30,
@@ -266,6 +269,15 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The character set that statements are in, by its default collation: the client's, unless they were brought to
+    /// UTF-8 (`parser::multibyte`).
+    pub fn statement_charset(&self) -> CollationId {
+        match collation::collation(self.character_set_client).charset {
+            Charset::Multi(_) => CollationId::UTF8MB4_GENERAL_CI,
+            _ => self.character_set_client,
+        }
+    }
+
     /// Whether all of the value's consequences can be drawn; asked before it is stored.
     pub(super) fn check(variable: &Variable, value: &Value) -> Result<(), Error> {
         let text = || text(value);
@@ -370,6 +382,7 @@ impl Settings {
             "default_table_encryption" => self.default_table_encryption = on(value),
             "innodb_compression_default" => self.innodb_compression_default = on(value),
             "innodb_strict_mode" => self.innodb_strict_mode = on(value),
+            "lc_time_names" => self.lc_time_names = Locale::find(&text(value)).unwrap_or(Locale::english()),
             "default_week_format" => self.default_week_format = number(value) as u8,
             "wait_timeout" => self.wait_timeout_seconds = number(value),
             "interactive_timeout" => self.interactive_timeout_seconds = number(value),

@@ -20,7 +20,7 @@ impl Assignment<'_, '_> {
             (false, _) => Charset::Ascii,
         };
         let text = value.into_text(source);
-        if to == Charset::Binary || text.is_ascii() {
+        if to == Charset::Binary || (text.is_ascii() && from.has_same_bytes(&text, to)) {
             return Ok(text);
         }
         let text = if from == to || from == Charset::Binary || from.converts_verbatim(to) {

@@ -10,6 +10,7 @@ use super::{Call, Function, MANY, Typing, not_null, typings};
 use crate::error::{Error, Result};
 use crate::expression::Datum;
 use crate::expression::datum::Number;
+use crate::locales::Locale;
 use crate::statements::sums::time_with_unit;
 use crate::types::{Coercibility, TypeInfo};
 
@@ -188,14 +189,18 @@ fn char_<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     Ok(Datum::bytes(out))
 }
 
-/// FORMAT(number, decimals): 1,234.50
+/// FORMAT(number, decimals, locale): 1,234.50
 fn format_number<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let value = not_null!(call.arg(0)?.to_number(call.arg_type(0), call.context)?);
     let decimals = not_null!(call.int(1)?).clamp(0, 30) as u8;
-    if call.has(2) {
-        let locale = call.text(2)?;
-        if locale.is_some_and(|locale| !locale.eq_ignore_ascii_case(b"en_US")) {
-            return Err(Error::unsupported("FORMAT with a locale"));
+    let mut locale = Locale::english();
+    if call.has(2)
+        && let Some(name) = call.text(2)?
+    {
+        let name = String::from_utf8_lossy(&name);
+        match Locale::find(&name) {
+            Some(found) => locale = found,
+            None => call.context.warn(Error::unknown_locale(&name)),
         }
     }
     let mut digits = Vec::new();
@@ -210,10 +215,14 @@ fn format_number<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let point = digits.iter().position(|byte| *byte == b'.').unwrap_or(digits.len());
     let mut out = Vec::with_capacity(digits.len() * 4 / 3 + 1);
     for (at, byte) in digits.iter().enumerate() {
-        if at > sign && at < point && (point - at) % 3 == 0 {
-            out.push(b',');
+        if let Some((divider, length)) = locale.groups
+            && at > sign
+            && at < point
+            && (point - at == 3 || point - at > 3 && (point - at - 3) % length == 0)
+        {
+            out.push(divider);
         }
-        out.push(*byte);
+        out.push(if *byte == b'.' { locale.point } else { *byte });
     }
     Ok(Datum::bytes(out))
 }

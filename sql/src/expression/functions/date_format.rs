@@ -2,7 +2,7 @@
 //!
 //! One list of specifiers serves both directions: what `%d` writes, `%d` reads.
 //!
-//! Names are English (`lc_time_names` = en_US).
+//! What is written has the names of `lc_time_names`, what is read English ones.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,9 @@ use crate::expression::Datum;
 use crate::expression::Node;
 use crate::expression::datum::quoted;
 use crate::expression::temporal::Zeros;
+use crate::locales::Locale;
 use crate::types::{SqlMode, TypeInfo};
-use format::collation::collation;
+use format::collation::{Charset, collation, convert};
 use format::value::Value;
 
 pub const FUNCTIONS: &[Function] = &[
@@ -65,7 +66,8 @@ fn date_format<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 pub(super) fn formatted<'a>(call: &Call<'a>, moment: &DateTime) -> Result<Datum<'a>> {
     let format = not_null!(call.text(1)?);
     let mut out = Vec::with_capacity(format.len() * 2);
-    let parts = Parts { date: Some(moment.date), hours: u32::from(moment.hour), time: moment.time() };
+    let names = Names::of(call);
+    let parts = Parts { date: Some(moment.date), hours: u32::from(moment.hour), time: moment.time(), names };
     Ok(if parts.write(&format, &mut out) { Datum::Bytes(out.into()) } else { Datum::Null })
 }
 
@@ -76,7 +78,7 @@ fn time_format<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     if time.negative {
         out.push(b'-');
     }
-    let parts = Parts { date: None, hours: u32::from(time.hours), time };
+    let parts = Parts { date: None, hours: u32::from(time.hours), time, names: Names::of(call) };
     Ok(if parts.write(&format, &mut out) { Datum::Bytes(out.into()) } else { Datum::Null })
 }
 
@@ -85,6 +87,25 @@ struct Parts {
     date: Option<Date>,
     hours: u32,
     time: Time,
+    names: Names,
+}
+
+/// The names of a language, in a character set.
+#[derive(Clone, Copy)]
+pub(super) struct Names {
+    pub locale: &'static Locale,
+    charset: Charset,
+}
+
+impl Names {
+    /// Those of the session, in the character set of the result.
+    pub fn of(call: &Call<'_>) -> Names {
+        Names { locale: call.context.locale, charset: call.charset() }
+    }
+
+    pub fn write(self, name: &str, out: &mut Vec<u8>) {
+        convert(name.as_bytes(), Charset::Utf8mb4, self.charset, out);
+    }
 }
 
 impl Parts {
@@ -115,17 +136,20 @@ impl Parts {
         let (minutes, seconds) = (u32::from(self.time.minutes), u32::from(self.time.seconds));
         match specifier {
             b'M' | b'b' => {
-                let Some(name) = usize::from(date.month).checked_sub(1).and_then(|month| MONTHS.get(month)) else {
+                let Names { locale, .. } = self.names;
+                let months = if specifier == b'b' { &locale.months_short } else { &locale.months };
+                let Some(name) = usize::from(date.month).checked_sub(1).and_then(|month| months.get(month)) else {
                     return false;
                 };
-                out.extend_from_slice(if specifier == b'b' { &name.as_bytes()[..SHORT] } else { name.as_bytes() });
+                self.names.write(name, out);
             }
             b'W' | b'a' => {
                 if date.month == 0 && date.year == 0 {
                     return false;
                 }
-                let name = DAYS[usize::from(date.weekday())].as_bytes();
-                out.extend_from_slice(if specifier == b'a' { &name[..SHORT] } else { name });
+                let Names { locale, .. } = self.names;
+                let days = if specifier == b'a' { &locale.days_short } else { &locale.days };
+                self.names.write(days[usize::from(date.weekday())], out);
             }
             b'w' => {
                 if date.month == 0 && date.year == 0 {
@@ -213,13 +237,21 @@ fn put(number: u32, digits: usize, out: &mut Vec<u8>) {
 
 fn dayname<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let date = not_null!(call.date(0, Zeros::Refused)?);
-    Ok(Datum::Bytes(Cow::Borrowed(DAYS[usize::from(date.weekday())].as_bytes())))
+    let names = Names::of(call);
+    let mut out = Vec::new();
+    names.write(names.locale.days[usize::from(date.weekday())], &mut out);
+    Ok(Datum::bytes(out))
 }
 
 fn monthname<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let date = not_null!(call.date(0, Zeros::Allowed)?);
-    let name = usize::from(date.month).checked_sub(1).and_then(|month| MONTHS.get(month));
-    Ok(name.map_or(Datum::Null, |name| Datum::Bytes(Cow::Borrowed(name.as_bytes()))))
+    let names = Names::of(call);
+    let name = usize::from(date.month).checked_sub(1).and_then(|month| names.locale.months.get(month));
+    Ok(name.map_or(Datum::Null, |name| {
+        let mut out = Vec::new();
+        names.write(name, &mut out);
+        Datum::bytes(out)
+    }))
 }
 
 fn get_format<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

@@ -20,7 +20,8 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("sha1", (1, 1), digest_type, sha1),
     Function::new("sha", (1, 1), digest_type, sha1),
     Function::new("sha2", (2, 2), digest_type, sha2),
-    Function::new("crc32", (1, 1), typings::bigint_unsigned, crc32),
+    Function::new("crc32", (1, 2), typings::bigint_unsigned, crc32),
+    Function::new("crc32c", (1, 2), typings::bigint_unsigned, crc32c),
     Function::new("to_base64", (1, 1), base64_type, to_base64),
     Function::new("from_base64", (1, 1), from_base64_type, from_base64),
     Function::new("statement_digest", (1, 1), digest_type, statement_digest),
@@ -97,26 +98,41 @@ fn sha2<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     })
 }
 
-/// The reflected CRC-32 of zip and Ethernet.
-fn crc32<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    const TABLE: [u32; 256] = {
-        let mut table = [0u32; 256];
-        let mut index = 0;
-        while index < 256 {
-            let mut value = index as u32;
-            let mut bit = 0;
-            while bit < 8 {
-                value = if value & 1 == 1 { value >> 1 ^ 0xEDB8_8320 } else { value >> 1 };
-                bit += 1;
-            }
-            table[index] = value;
-            index += 1;
+/// The table of a reflected CRC-32.
+const fn crc_table(polynomial: u32) -> [u32; 256] {
+    let mut table = [0u32; 256];
+    let mut index = 0;
+    while index < 256 {
+        let mut value = index as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            value = if value & 1 == 1 { value >> 1 ^ polynomial } else { value >> 1 };
+            bit += 1;
         }
-        table
-    };
-    let text = not_null!(call.text(0)?);
-    let sum = text.iter().fold(u32::MAX, |sum, byte| sum >> 8 ^ TABLE[((sum ^ *byte as u32) & 0xFF) as usize]);
+        table[index] = value;
+        index += 1;
+    }
+    table
+}
+
+/// The CRC-32 of the last argument, going on from that of what is before it (MariaDB) if there are two.
+fn crc<'a>(call: &Call<'a>, table: &[u32; 256]) -> Result<Datum<'a>> {
+    let before = if call.args.len() > 1 { not_null!(call.int(0)?) as u32 } else { 0 };
+    let text = not_null!(call.text(call.args.len() - 1)?);
+    let sum = text.iter().fold(!before, |sum, byte| sum >> 8 ^ table[((sum ^ *byte as u32) & 0xFF) as usize]);
     Ok(Datum::UInt(!sum as u64))
+}
+
+/// That of zip and Ethernet.
+fn crc32<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    const TABLE: [u32; 256] = crc_table(0xEDB8_8320);
+    crc(call, &TABLE)
+}
+
+/// Castagnoli's, that of iSCSI.
+fn crc32c<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    const TABLE: [u32; 256] = crc_table(0x82F6_3B78);
+    crc(call, &TABLE)
 }
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

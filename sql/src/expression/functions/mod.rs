@@ -34,6 +34,8 @@ mod search;
 mod session;
 mod string;
 pub mod sys;
+mod to_char;
+mod weight;
 mod xml;
 
 pub use json::{JSON_VALUE, json_as_column, json_error_marker, json_path};
@@ -122,6 +124,8 @@ static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock:
         search::FUNCTIONS,
         session::FUNCTIONS,
         string::FUNCTIONS,
+        to_char::FUNCTIONS,
+        weight::FUNCTIONS,
         xml::FUNCTIONS,
     ];
     let lists = lists.into_iter().chain(json::FUNCTIONS);
@@ -164,10 +168,7 @@ const UNSUPPORTED: &[&str] = &[
     "point",
     "polygon",
     // MariaDB's.
-    "crc32c",
-    "natural_sort_key",
     "sformat",
-    "to_char",
 ];
 
 // ----------------------------------------------------------------- typing

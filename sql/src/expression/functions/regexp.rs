@@ -156,21 +156,22 @@ impl<'a> Search<'a> {
 }
 
 fn in_utf8(text: Cow<'_, [u8]>, charset: Charset) -> Cow<'_, [u8]> {
-    if charset != Charset::Latin1 || text.is_ascii() {
+    if charset.has_same_bytes(&text, Charset::Utf8mb4) || charset.converts_verbatim(Charset::Utf8mb4) {
         return text;
     }
     let mut utf8 = Vec::with_capacity(text.len() * 2);
-    convert(&text, Charset::Latin1, Charset::Utf8mb4, &mut utf8);
+    convert(&text, charset, Charset::Utf8mb4, &mut utf8);
     Cow::Owned(utf8)
 }
 
 /// A result in the character set of its type.
 fn result<'a>(call: &Call<'a>, text: Vec<u8>) -> Datum<'a> {
-    if call.charset() != Charset::Latin1 || text.is_ascii() {
+    let charset = call.charset();
+    if matches!(charset, Charset::Utf8mb3 | Charset::Binary) || Charset::Utf8mb4.has_same_bytes(&text, charset) {
         return Datum::bytes(text);
     }
     let mut out = Vec::with_capacity(text.len());
-    convert(&text, Charset::Utf8mb4, Charset::Latin1, &mut out);
+    convert(&text, Charset::Utf8mb4, charset, &mut out);
     Datum::bytes(out)
 }
 

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use format::collation::{Charset, CollationId};
+use format::collation::{Charset, CollationId, collation};
 
 use super::{Call, Function, MANY, Typing, not_null};
 use crate::error::Result;
@@ -351,7 +351,7 @@ fn right<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 /// The byte offsets at which `needle` stands, from left to right, not overlapping, and only where characters begin.
 fn occurrences<'t>(text: &'t [u8], needle: &'t [u8], charset: Charset) -> impl Iterator<Item = usize> + 't {
-    let starts_character = move |at: usize| charset.bytes_max() == 1 || text[at] & 0xC0 != 0x80;
+    let starts_character = move |at: usize| charset.is_char_start(text, at);
     let mut at = 0;
     std::iter::from_fn(move || {
         if needle.is_empty() {
@@ -399,7 +399,7 @@ fn substring_index<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 /// The same from right to left.
 fn occurrences_from_right<'t>(text: &'t [u8], needle: &'t [u8], charset: Charset) -> impl Iterator<Item = usize> + 't {
-    let starts_character = move |at: usize| charset.bytes_max() == 1 || text[at] & 0xC0 != 0x80;
+    let starts_character = move |at: usize| charset.is_char_start(text, at);
     let mut end = text.len();
     std::iter::from_fn(move || {
         while end >= needle.len() {
@@ -440,14 +440,14 @@ fn rtrim<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 fn upper<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
     let mut out = Vec::with_capacity(text.len());
-    call.charset().upper(&text, &mut out);
+    collation(call.ty.collation).upper(&text, &mut out);
     Ok(Datum::bytes(out))
 }
 
 fn lower<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
     let mut out = Vec::with_capacity(text.len());
-    call.charset().lower(&text, &mut out);
+    collation(call.ty.collation).lower(&text, &mut out);
     Ok(Datum::bytes(out))
 }
 
@@ -508,13 +508,16 @@ fn quote<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     }
     let mut out = Vec::with_capacity(text.len() + escaped + 2);
     out.push(b'\'');
-    for byte in text.iter() {
-        match byte {
-            0 => out.extend_from_slice(b"\\0"),
-            0x1A => out.extend_from_slice(b"\\Z"),
-            b'\'' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
-            _ => out.push(*byte),
+    let (charset, mut rest) = (call.charset(), &text[..]);
+    while !rest.is_empty() {
+        let (character, behind) = rest.split_at(charset.char_bytes(rest));
+        match character {
+            [0] => out.extend_from_slice(b"\\0"),
+            [0x1A] => out.extend_from_slice(b"\\Z"),
+            [b'\'' | b'\\'] => out.extend_from_slice(&[b'\\', character[0]]),
+            _ => out.extend_from_slice(character),
         }
+        rest = behind;
     }
     out.push(b'\'');
     Ok(Datum::bytes(out))

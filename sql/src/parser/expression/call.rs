@@ -110,17 +110,46 @@ impl Parser<'_> {
                 Ok(Expr::Function { name, args: vec![Expr::string(&kind), parser.expr()?] })
             }),
             "json_value" => self.in_parentheses(Self::json_value),
-            "weight_string" => {
-                self.expect_symbol("(")?;
-                self.skip_parenthesized()?;
-                Ok(Expr::Unsupported(name.to_ascii_uppercase()))
-            }
+            "weight_string" => self.in_parentheses(Self::weight_string),
             "add_months" | "chr" | "nvl2" => self.mariadb_call(&name),
             "current_timestamp" | "localtime" | "localtimestamp" => {
                 Ok(Expr::Function { name: "now".into(), args: self.arguments()? })
             }
             _ => Ok(Expr::Function { name, args: self.arguments()? }),
         }
+    }
+
+    /// WEIGHT_STRING(text AS CHAR(n)) is that of the text with so many characters, AS BINARY(n) of so many bytes.
+    fn weight_string(&mut self) -> Result<Expr> {
+        let text = self.expr()?;
+        let text = if self.take_word("AS") {
+            let is_binary = self.take_word("BINARY");
+            if !is_binary {
+                self.expect_word("CHAR")?;
+            }
+            let length = self.in_parentheses(Self::expr)?;
+            let length = if let Expr::Literal(Literal::Integer(length @ 1..)) = length {
+                length
+            } else {
+                return Err(self.unexpected());
+            };
+            match is_binary {
+                true => {
+                    let to = CastType::Binary { bytes: u32::try_from(length).ok() };
+                    Expr::Cast { expr: Box::new(text), to }
+                }
+                false => {
+                    let length = Expr::Literal(Literal::Integer(length));
+                    Expr::Function { name: "rpad".into(), args: vec![text, length, Expr::string(" ")] }
+                }
+            }
+        } else {
+            text
+        };
+        if self.take_word("LEVEL") {
+            return Ok(Expr::Unsupported("WEIGHT_STRING with LEVEL".into()));
+        }
+        Ok(Expr::Function { name: "weight_string".into(), args: vec![text] })
     }
 
     /// MariaDB's functions that are others' by another name.

@@ -329,7 +329,7 @@ impl KeyRanges {
                 self.tails.push((TailEdge::Included(lower), TailEdge::Open));
                 continue;
             }
-            if prefix_chars.is_some() && column.ty.collation().is_some_and(|id| collation(id).has_levels()) {
+            if prefix_chars.is_some() && column.ty.collation().is_some_and(|id| !collation(id).orders_beginnings()) {
                 // Texts do not have the order of their beginnings.
                 return Ok(false);
             }
@@ -496,6 +496,12 @@ impl KeyRanges {
             if prefix_chars.is_some_and(|prefix| count == prefix) {
                 break;
             }
+        }
+        // A beginning of the prefix finds more rows; the condition itself is checked on each.
+        let plain = collation(id).plain_prefix(&self.bytes[from..]);
+        if from + plain < self.bytes.len() {
+            self.bytes.truncate(from + plain);
+            count = charset.char_count(&self.bytes[from..]) as u32;
         }
         let to = self.bytes.len();
         if from == to {

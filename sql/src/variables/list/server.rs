@@ -182,8 +182,7 @@ pub(super) const LIST: &[Variable] = &[
         .inert("a TIMESTAMP column never has a default that it does not say"),
     v("lc_messages", Both, Text, "en_US", "Language of messages").inert("messages are English"),
     v("lc_messages_dir", Global, Text, "", "Directory of messages").at_start().inert("messages are English"),
-    v("lc_time_names", Both, Enumeration(&["en_US", "en_GB"]), "en_US", "Language of day and month names")
-        .inert("names of days and months are English"),
+    v("lc_time_names", Both, Enumeration(&crate::locales::NAMES), "en_US", "Language of day and month names"),
     v("time_zone", Both, Text, "SYSTEM", "Time zone of this session").not_an_option(),
     v("default_time_zone", Global, Text, "SYSTEM", "Time zone of new sessions").at_start(),
     v("timestamp", Session, Real { min: 0.0, max: 4_294_967_295.0 }, "0", "What NOW() answers; 0: the time").computed(),

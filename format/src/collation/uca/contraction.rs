@@ -1,0 +1,66 @@
+//! Contractions: sequences of characters that weigh together, as `ch` does in Czech.
+//!
+//! The longest one that begins at a character counts, and what follows it is looked at anew.
+
+use super::super::utf8;
+
+/// Code points below this have a bit that says whether a contraction begins with them; no other does.
+const HEADS: usize = 1024;
+
+/// The contractions of a table.
+pub(super) struct Contractions {
+    heads: [u64; HEADS / 64],
+    /// The longer ones first.
+    list: Vec<Contraction>,
+}
+
+pub(super) struct Contraction {
+    pub characters: Vec<u32>,
+    /// What each of the characters is to LIKE.
+    pub alike: Vec<u32>,
+    /// What they weigh together.
+    pub entry: u32,
+}
+
+impl Contractions {
+    pub fn of(mut list: Vec<Contraction>) -> Option<Contractions> {
+        let mut heads = [0; HEADS / 64];
+        for contraction in &list {
+            let head = contraction.characters[0] as usize;
+            heads[head / 64] |= 1 << (head % 64);
+        }
+        list.sort_by_key(|contraction| std::cmp::Reverse(contraction.characters.len()));
+        (!list.is_empty()).then_some(Contractions { heads, list })
+    }
+
+    /// The longest contraction that begins with a character and goes on in `rest`: its entry, and its bytes in `rest`.
+    #[inline]
+    pub fn find(&self, first: u32, rest: &[u8]) -> Option<(u32, usize)> {
+        let head = first as usize;
+        if head >= HEADS || self.heads[head / 64] & 1 << (head % 64) == 0 {
+            return None;
+        }
+        self.list.iter().filter(|one| one.characters[0] == first).find_map(|one| {
+            let mut bytes = 0;
+            for wanted in &one.characters[1..] {
+                let (found, length) = utf8::decode(&rest[bytes..])?;
+                if found != *wanted {
+                    return None;
+                }
+                bytes += length;
+            }
+            Some((one.entry, bytes))
+        })
+    }
+
+    /// The number of characters from the first one on that belong to no contraction in any text that LIKE takes for one
+    /// that begins so. `alike` is what the characters are to LIKE.
+    pub fn plain_prefix(&self, alike: &[u32]) -> usize {
+        let may_begin = |at: usize| {
+            self.list
+                .iter()
+                .any(|one| one.alike[0] == alike[at] && alike.get(at + 1).is_none_or(|second| *second == one.alike[1]))
+        };
+        (0..alike.len()).find(|at| may_begin(*at)).unwrap_or(alike.len())
+    }
+}
