@@ -638,6 +638,8 @@ pub(super) fn reads_what_changes(select: &SelectPlan, table: &Table, changed: &d
         super::Access::Point { .. } => return false,
         super::Access::Scan { index, .. } | super::Access::Range { index, .. } => *index,
         super::Access::Rows => return true,
+        // The rows are found before the first is given.
+        super::Access::Fulltext(_) => return false,
     };
     let parts = table.indexes[index].parts.iter().chain(&table.indexes[0].parts);
     parts.map(|part| part.column).any(changed)

@@ -14,6 +14,7 @@
 //! in memory and found by hash instead: see [`super::hash_join`].
 
 use super::access::{self, Access, Choice};
+use super::fulltext;
 use super::hash_join::{self, HashKey};
 use super::logical::{self, Left, Mask, Nest, Semi, is_volatile};
 use super::selectivity;
@@ -91,6 +92,7 @@ pub fn plan(context: &PlanContext<'_>, plan: &mut SelectPlan, mut root: Nest, st
     if let Some(wanted) = wanted {
         settle_order(plan, &mut steps, &wanted);
     }
+    fulltext::settle_order(plan, &steps);
     plan.steps = steps;
     plan.subqueries = subqueries;
     Ok(estimate)
@@ -409,6 +411,7 @@ impl Planner<'_, '_> {
                 let tie = |choice: &Choice| match &choice.access {
                     Access::Point { index, .. } => (0, *index),
                     Access::Range { index, parts, .. } => (1 + 16usize.saturating_sub(parts.len()), *index),
+                    Access::Fulltext(access) => (50, access.search.index),
                     Access::Scan { index, .. } => (100, *index),
                     Access::Rows => (200, 0),
                 };

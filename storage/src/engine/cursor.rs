@@ -1,4 +1,4 @@
-//! Scans as a session uses them.
+//! Scans as a session uses them, and the entries of full-text indexes.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use super::Trx;
 use crate::dictionary::Table;
 use crate::error::Result;
 use crate::row;
+use crate::row::{Posting, Wanted};
 use crate::schema::{ColumnSet, ReadMode, Row, ScanRange};
 
 /// A scan of a part of an index, a row at a time. Holds no latch between calls.
@@ -27,6 +28,20 @@ impl Trx {
         let mode = self.effective(mode);
         let scan = row::Scan::new(table, index, mode, &columns, &range);
         Ok(Cursor { table: table.clone(), scan })
+    }
+}
+
+impl Trx {
+    /// Calls the closure with the entries of a full-text index, see [`row::postings`].
+    pub fn postings(
+        &mut self,
+        table: &Arc<Table>,
+        index: usize,
+        wanted: Wanted<'_>,
+        each: &mut dyn FnMut(&Posting<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let read = self.on(table, |context, inner| row::postings(context, inner, table, index, wanted, each));
+        read.map_err(|error| self.scan_failed(error))
     }
 }
 
