@@ -305,7 +305,7 @@ fn index_line(table: &Table, index: &Index) -> String {
         let _ = write!(out, " COMMENT {}", literal(&index.comment));
     }
     if let Some(Tokenizer { parser: Parser::Ngram(_), .. }) = &index.fulltext {
-        // As MySQL writes it: who has no such parser reads the line without it.
+        // As MySQL writes it.
         out.push_str(" /*!50100 WITH PARSER `ngram` */");
     }
     if index.invisible {
