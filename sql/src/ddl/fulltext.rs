@@ -119,10 +119,8 @@ pub fn check_columns(columns: &[Column], indexes: &[IndexDefinition]) -> Result<
         let first = columns[index.parts[0].column].ty.collation();
         for part in &index.parts {
             let column = &columns[part.column];
-            let is_text = matches!(
-                column.ty,
-                ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. }
-            );
+            let is_text =
+                matches!(column.ty, ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. });
             if !is_text || column.ty.collation() != first {
                 let text = format!("Column '{}' cannot be part of FULLTEXT index", column.name);
                 return Err(Error::new(1283, b"HY000", text));

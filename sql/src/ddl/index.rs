@@ -162,7 +162,9 @@ fn name(spec: &IndexSpec, columns: &[Column], parts: &[IndexPart], others: &[Ind
 /// Whether one index does the work of another that was made for a foreign key: it begins with the same ascending columns.
 pub fn serves(index: &IndexDefinition, generated: &IndexDefinition) -> bool {
     let columns: Vec<usize> = generated.parts.iter().map(|part| part.column).collect();
-    !index.has_several_entries() && begins_with(&index.parts, &columns) && index.parts[..columns.len()].iter().all(|part| !part.descending)
+    !index.has_several_entries()
+        && begins_with(&index.parts, &columns)
+        && index.parts[..columns.len()].iter().all(|part| !part.descending)
 }
 
 /// An index that was made for a foreign key is dropped when a statement adds one that can replace it, as in MySQL.
@@ -175,9 +177,9 @@ pub fn drop_superseded(indexes: &mut Vec<IndexDefinition>) {
 pub fn check_auto_increment(columns: &[Column], indexes: &[IndexDefinition]) -> Result<()> {
     let mut automatic = columns.iter().enumerate().filter(|(_, column)| column.auto_increment);
     let Some((ordinal, _)) = automatic.next() else { return Ok(()) };
-    let leads = indexes.iter().any(|index| {
-        !index.has_several_entries() && index.parts.first().is_some_and(|part| part.column == ordinal)
-    });
+    let leads = indexes
+        .iter()
+        .any(|index| !index.has_several_entries() && index.parts.first().is_some_and(|part| part.column == ordinal));
     if automatic.next().is_some() || !leads { Err(Error::wrong_auto_key()) } else { Ok(()) }
 }
 

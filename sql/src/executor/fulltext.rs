@@ -151,7 +151,13 @@ impl Document for AtHand<'_> {
 }
 
 impl Documents {
-    fn number(&mut self, environment: &Environment<'_>, table: &Table, posting: &Posting<'_>, identity: &mut Vec<u8>) -> Result<u32> {
+    fn number(
+        &mut self,
+        environment: &Environment<'_>,
+        table: &Table,
+        posting: &Posting<'_>,
+        identity: &mut Vec<u8>,
+    ) -> Result<u32> {
         identity.clear();
         identity_of_key(table, posting.key, identity);
         if let Some(known) = self.numbers.get(&identity[..]) {
@@ -224,7 +230,13 @@ impl Documents {
     }
 
     /// Counts the words of rows of which the index does not tell enough.
-    fn count_texts(&mut self, environment: &Environment<'_>, context: &EvalContext<'_>, search: &Search, query: &Query) -> Result<()> {
+    fn count_texts(
+        &mut self,
+        environment: &Environment<'_>,
+        context: &EvalContext<'_>,
+        search: &Search,
+        query: &Query,
+    ) -> Result<()> {
         let analyzer = analyzer(search)?;
         for number in 0..self.keys.len() {
             if !self.by_text[number] {
@@ -295,8 +307,7 @@ impl Found {
         for (number, key) in self.documents.keys.iter().enumerate() {
             environment.tick(context)?;
             let number = number as u32;
-            let mut document =
-                Indexed { environment, found: (&self.search, &self.documents), number, texts: None };
+            let mut document = Indexed { environment, found: (&self.search, &self.documents), number, texts: None };
             if let Some(rank) = self.query.rank(&mut document, &self.relevance, analyzer)? {
                 ranked.push((rank, key.clone()));
             }
@@ -313,7 +324,12 @@ impl Found {
     }
 
     /// The rows that match as they are now, locked.
-    fn lock_all(&self, environment: &Environment<'_>, context: &EvalContext<'_>, mode: ReadMode) -> Result<Vec<Ranked>> {
+    fn lock_all(
+        &self,
+        environment: &Environment<'_>,
+        context: &EvalContext<'_>,
+        mode: ReadMode,
+    ) -> Result<Vec<Ranked>> {
         let (search, table) = (&self.search, &self.search.table);
         let mut words: Vec<Vec<u8>> = Vec::new();
         for source in self.query.sources() {
@@ -345,7 +361,8 @@ impl Found {
             let range = ScanRange::prefix(&key);
             let mut with_key = columns;
             table.indexes[0].parts.iter().for_each(|part| with_key.insert(part.column));
-            let mut cursor = environment.trx.borrow_mut().cursor(table, search.index, mode, with_key, range).or_sql()?;
+            let mut cursor =
+                environment.trx.borrow_mut().cursor(table, search.index, mode, with_key, range).or_sql()?;
             while cursor.next(&mut environment.trx.borrow_mut(), &mut row).or_sql()? {
                 environment.tick(context)?;
                 let row_id = row.row_id.to_be_bytes();

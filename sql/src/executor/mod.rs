@@ -62,8 +62,8 @@ use self::rows::{RowMaker, Rows};
 use self::sort::StoredSorter;
 use self::stored::Stored;
 use crate::error::{Error, Result};
-use crate::expression::lists::{ITEMS_MIN, List, Lists};
 use crate::expression::fulltext::Search;
+use crate::expression::lists::{ITEMS_MIN, List, Lists};
 use crate::expression::{Comparison, Datum, EvalContext, Expr, Fields, Subqueries, group_key};
 use crate::information_schema::Facts;
 use crate::instance::Instance;
@@ -341,13 +341,7 @@ impl Subqueries for Level<'_> {
         Ok(list)
     }
 
-    fn relevance(
-        &self,
-        search: &Search,
-        args: &[Expr],
-        context: &EvalContext<'_>,
-        row: &dyn Fields,
-    ) -> Result<f64> {
+    fn relevance(&self, search: &Search, args: &[Expr], context: &EvalContext<'_>, row: &dyn Fields) -> Result<f64> {
         fulltext::relevance(self.environment, search, args, context, row)
     }
 

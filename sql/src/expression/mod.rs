@@ -362,10 +362,9 @@ macro_rules! visit_children {
                     $visit(otherwise);
                 }
             }
-            Node::Call { args, .. }
-            | Node::Stored { args, .. }
-            | Node::Match { args, .. }
-            | Node::Grouping(args) => args.$iter().for_each($visit),
+            Node::Call { args, .. } | Node::Stored { args, .. } | Node::Match { args, .. } | Node::Grouping(args) => {
+                args.$iter().for_each($visit)
+            }
             Node::Trim { remove, expr, .. } => {
                 $visit(expr);
                 if let Some(remove) = remove {

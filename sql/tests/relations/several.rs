@@ -68,8 +68,7 @@ impl Question {
     }
 
     fn fits(&self, row: &str) -> bool {
-        let words: Vec<String> =
-            row.split(|c: char| !c.is_alphanumeric()).map(|word| word.to_lowercase()).collect();
+        let words: Vec<String> = row.split(|c: char| !c.is_alphanumeric()).map(|word| word.to_lowercase()).collect();
         let has = |word: &&str| words.iter().any(|own| own == word);
         let wanted = match self.must.is_empty() {
             true => self.may.iter().any(|word| has(word)),
@@ -136,7 +135,8 @@ fn change(session: &mut Session, random: &mut Random, in_transaction: &mut bool)
     let lines = run(session, &statement);
     // A savepoint that was not set, or a key that is taken.
     let expected = ["! 1305", "! 1062"];
-    let failed = lines.iter().any(|line| line.starts_with('!') && !expected.iter().any(|known| line.starts_with(known)));
+    let failed =
+        lines.iter().any(|line| line.starts_with('!') && !expected.iter().any(|known| line.starts_with(known)));
     assert!(!failed, "{statement}: {lines:?}");
 }
 

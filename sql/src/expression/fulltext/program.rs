@@ -239,7 +239,8 @@ impl Query {
     }
 
     fn phrase(&mut self, written: &[Token], distance: Option<u64>, analyzer: &Analyzer) -> usize {
-        let mut phrase = Phrase { tokens: Vec::new(), sources: Vec::new(), distance: distance.filter(|words| *words > 0) };
+        let mut phrase =
+            Phrase { tokens: Vec::new(), sources: Vec::new(), distance: distance.filter(|words| *words > 0) };
         for token in written {
             if analyzer.takes_length(token.chars) && !analyzer.is_stopword(&token.text) {
                 let source = self.source(&token.text, false, analyzer);
@@ -308,7 +309,9 @@ impl Query {
             let mut found = State::default();
             match &step.item {
                 Item::Source(source) => found.is_member = document.counts(*source).frequency > 0,
-                Item::Phrase(phrase) => found.is_member = self.has_phrase(&self.phrases[*phrase], document, analyzer)?,
+                Item::Phrase(phrase) => {
+                    found.is_member = self.has_phrase(&self.phrases[*phrase], document, analyzer)?
+                }
                 Item::Group(inner) => {
                     found.words = vec![false; self.words.len()];
                     self.run(inner, &mut found, document, analyzer)?;

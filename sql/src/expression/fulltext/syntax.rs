@@ -25,9 +25,15 @@ pub struct SyntaxError(pub String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
     /// A folded word.
-    Word { word: Vec<u8>, prefix: bool },
+    Word {
+        word: Vec<u8>,
+        prefix: bool,
+    },
     /// Folded tokens, those that the index does not have included.
-    Phrase { tokens: Vec<Token>, distance: Option<u64> },
+    Phrase {
+        tokens: Vec<Token>,
+        distance: Option<u64>,
+    },
     List(List),
     Group(List),
     /// Of what follows it in its list.
@@ -70,7 +76,8 @@ impl Lexeme<'_> {
 pub(super) fn parse(text: &[u8], boolean: bool, analyzer: &Analyzer) -> Result<List, SyntaxError> {
     if let (Parser::Ngram(_), false) = (analyzer.parser(), boolean) {
         let tokens = analyzer.tokens(text);
-        let word = |token: format::fulltext::Token| Node::Word { word: analyzer.fold(token.of(text)).into(), prefix: false };
+        let word =
+            |token: format::fulltext::Token| Node::Word { word: analyzer.fold(token.of(text)).into(), prefix: false };
         return Ok(List { nodes: tokens.map(word).collect() });
     }
     let mut reader = Reader { rest: text, boolean, analyzer, depth: 0 };
@@ -244,7 +251,10 @@ impl<'t> Reader<'t> {
     }
 
     fn tokens(&self, text: &[u8]) -> Vec<Token> {
-        let token = |token: format::fulltext::Token| Token { text: self.analyzer.fold(token.of(text)).into(), chars: token.chars };
+        let token = |token: format::fulltext::Token| Token {
+            text: self.analyzer.fold(token.of(text)).into(),
+            chars: token.chars,
+        };
         self.analyzer.tokens(text).map(token).collect()
     }
 

@@ -61,7 +61,8 @@ pub(super) const LIST: &[Variable] = &[
         .at_start(),
     v("innodb_ft_min_token_size", Global, int(0, 16), "3", "Characters of the shortest word of new full-text indexes")
         .at_start(),
-    v("innodb_ft_server_stopword_table", Global, Text, "", "database/table of stop words for new full-text indexes").null(),
+    v("innodb_ft_server_stopword_table", Global, Text, "", "database/table of stop words for new full-text indexes")
+        .null(),
     v("innodb_ft_user_stopword_table", Both, Text, "", "The session's database/table of stop words").null(),
     v("ngram_token_size", Global, int(1, 10), "2", "Characters of a token of new indexes WITH PARSER ngram").at_start(),
     v("innodb_io_capacity", Global, int(100, U32), "2000", "Pages flushed each second in the background"),
