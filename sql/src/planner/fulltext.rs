@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use storage::Table;
 
-use super::access::Access;
 use super::scope::Level;
-use super::{SelectPlan, Source, SourceKind, Step};
+use super::{Source, SourceKind};
 use crate::error::{Error, Result};
 use crate::expression::fulltext::Search;
 use crate::expression::{Expr, Node};
 use crate::parser::ast::BinaryOp;
 
 /// The slot of a column, also of one that is filled up with spaces (PAD_CHAR_TO_FULL_LENGTH).
-fn slot_of(expr: &Expr) -> Option<usize> {
+pub(super) fn slot_of(expr: &Expr) -> Option<usize> {
     match &expr.node {
         Node::Call { args, .. } if args.len() == 1 => args[0].as_column(),
         _ => expr.as_column(),
@@ -93,21 +92,4 @@ pub fn search_of(condition: &Expr, source: &Source, table: &Arc<Table>) -> Optio
     let is_exact = more_than.is_none();
     let more_than = more_than.map(|(than, equal)| (than.clone(), equal));
     Some((FulltextAccess { search: search.clone(), against: against.clone(), more_than }, is_exact))
-}
-
-/// ORDER BY MATCH ... DESC is the order in which the rows of that search come.
-pub fn settle_order(plan: &mut SelectPlan, steps: &[Step]) {
-    let Some(Step::Table(step)) = steps.first() else { return };
-    let Access::Fulltext(access) = &step.access else { return };
-    let [(expr, true)] = &plan.order[..] else { return };
-    let Node::Match { search, args } = &expr.node else { return };
-    let source = &plan.sources[step.source];
-    let own = source.slot_base..source.slot_base + source.columns.len();
-    let is_own = args.iter().filter_map(slot_of).all(|slot| own.contains(&slot));
-    let is_same = *search == access.search && args.last() == Some(&access.against) && is_own;
-    // Below 0 come the rows that are found in spite of `~`, and rows that are not found are not here.
-    if is_same && plan.group.is_none() && plan.windows.is_none() && !plan.distinct {
-        plan.order.clear();
-        plan.order_by_index = true;
-    }
 }

@@ -14,11 +14,10 @@
 //! in memory and found by hash instead: see [`super::hash_join`].
 
 use super::access::{self, Access, Choice};
-use super::fulltext;
 use super::hash_join::{self, HashKey};
 use super::logical::{self, Left, Mask, Nest, Semi, is_volatile};
 use super::selectivity;
-use super::wanted_order::{WantedOrder, settle_order};
+use super::wanted_order::{WantedOrder, settle_order, settle_relevance};
 use super::{Estimate, Filter, PlanContext, SelectPlan, Source, SourceKind, Step, SubqueryPlan, TableStep};
 use crate::error::{Error, Result};
 use crate::expression::Expr;
@@ -92,7 +91,7 @@ pub fn plan(context: &PlanContext<'_>, plan: &mut SelectPlan, mut root: Nest, st
     if let Some(wanted) = wanted {
         settle_order(plan, &mut steps, &wanted);
     }
-    fulltext::settle_order(plan, &steps);
+    settle_relevance(plan, &steps);
     plan.steps = steps;
     plan.subqueries = subqueries;
     Ok(estimate)

@@ -2,28 +2,9 @@
 
 use format::fulltext::Analyzer;
 
-use super::syntax::{List, Node, SyntaxError, Token, parse};
+use super::syntax::{List, Node, Operator, SyntaxError, Token, parse};
 use crate::error::Result;
 use crate::parser::ast::MatchMode;
-
-/// What an operator in front of a part means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operator {
-    /// None: rows with it are added.
-    Union,
-    /// `+`: only rows with it are kept.
-    Exist,
-    /// `-`: rows with it are dropped.
-    Ignore,
-    /// `~`: rows with it that are there count for less.
-    Negate,
-    /// `<`, `>`: rows with it are added, and count for less, or more.
-    Lower,
-    Raise,
-    /// An `Exist` or `Ignore` that was met in an earlier pass.
-    ExistLater,
-    IgnoreLater,
-}
 
 /// What is counted in a row: a word, or all words that begin alike.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,14 +12,31 @@
 
 use format::fulltext::{Analyzer, Parser};
 
-use super::program::Operator;
-
 /// The most groups within groups.
 const DEPTH_MAX: usize = 32;
 
 /// Where a search is not well-formed: what was met, and what is expected there if that is little.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError(pub String);
+
+/// What an operator in front of a part means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    /// None: rows with it are added.
+    Union,
+    /// `+`: only rows with it are kept.
+    Exist,
+    /// `-`: rows with it are dropped.
+    Ignore,
+    /// `~`: rows with it that are there count for less.
+    Negate,
+    /// `<`, `>`: rows with it are added, and count for less, or more.
+    Lower,
+    Raise,
+    /// An `Exist` or `Ignore` that was met in an earlier pass.
+    ExistLater,
+    IgnoreLater,
+}
 
 /// A part of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
