@@ -10,7 +10,7 @@
 //! A search is compiled once for each text that it looks for. Its *sources* are what is counted in a row: words, and
 //! words that begin alike. Its *steps* are sets of rows made from them, in InnoDB's order: what is only wanted, then what
 //! must be there, then what must not. Since no step looks at other rows, they are carried out row by row; so the counts
-//! may come from the index, or from the row's own text, and the answer is the same (`sql/tests/fulltext.rs`).
+//! may come from the index, or from the row's own text, and the answer is the same (`sql/tests/relations/several.rs`).
 //!
 //! The relevance is InnoDB's: for each word that the row has, how often it has it, times the square of log10(rows / rows
 //! that have the word), summed up in single precision; `>` adds 1, `<` and `~` take 1 away, within -1 and 1. Rows are
