@@ -14,6 +14,8 @@ pub mod xid;
 
 pub mod collation;
 
+pub mod fulltext;
+
 pub mod checksum;
 
 pub mod record;

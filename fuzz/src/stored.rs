@@ -293,7 +293,7 @@ pub fn description(random: &mut Random) {
     });
     let mut index = codec::write_index(&IndexDefinition {
         name: "i".into(),
-        parts: vec![IndexPart { column: 3, prefix_chars: Some(10), descending: false }],
+        parts: vec![IndexPart { column: 3, prefix_chars: Some(10), descending: false, elements: None }],
         ..IndexDefinition::default()
     });
     assert!(codec::read_options(&options).is_ok() && codec::read_column(&column).is_ok());

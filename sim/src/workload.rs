@@ -58,7 +58,7 @@ pub fn definition(name: &str, compression: Compression) -> TableDefinition {
 pub fn body_index() -> IndexDefinition {
     IndexDefinition {
         name: BODY_INDEX.into(),
-        parts: vec![IndexPart { column: BODY, prefix_chars: Some(20), descending: false }],
+        parts: vec![IndexPart { column: BODY, prefix_chars: Some(20), descending: false, elements: None }],
         ..IndexDefinition::default()
     }
 }

@@ -10,6 +10,7 @@
 use std::fmt::Write;
 
 use format::collation::{Charset, CollationId, collation};
+use format::fulltext::{Parser, Tokenizer};
 use format::value::{ColumnType, LobSize};
 use storage::schema::{
     Check, Column, ColumnDefault, Compression, Database, Index, IndexPart, RowFormat, Table, TableOptions,
@@ -293,6 +294,7 @@ fn index_line(table: &Table, index: &Index) -> String {
     let mut out = match (index.primary, index.unique) {
         (true, _) => "PRIMARY KEY".to_string(),
         (false, true) => format!("UNIQUE KEY {}", quoted(&index.name)),
+        (false, false) if index.fulltext.is_some() => format!("FULLTEXT KEY {}", quoted(&index.name)),
         (false, false) => format!("KEY {}", quoted(&index.name)),
     };
     let _ = write!(out, " ({})", parts.join(","));
@@ -301,6 +303,10 @@ fn index_line(table: &Table, index: &Index) -> String {
     }
     if !index.comment.is_empty() {
         let _ = write!(out, " COMMENT {}", literal(&index.comment));
+    }
+    if let Some(Tokenizer { parser: Parser::Ngram(_), .. }) = &index.fulltext {
+        // As MySQL writes it.
+        out.push_str(" /*!50100 WITH PARSER `ngram` */");
     }
     if index.invisible {
         out.push_str(" /*!80000 INVISIBLE */");

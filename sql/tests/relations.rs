@@ -19,6 +19,8 @@
 //! printed when the answers differ, and `RELATION_SEED=n` replays.
 
 mod common;
+#[path = "relations/several.rs"]
+mod several;
 
 use std::sync::Arc;
 

@@ -67,6 +67,7 @@ pub use lock::{
 };
 pub use mtr::{Changes, Mtr, PageHandle};
 pub use recovery::{Annexes, RecoveryReport};
+pub use row::{Posting, Wanted, identity_of_key};
 pub use schema::{
     AtomicWrites, Check, Column, ColumnDefault, ColumnSet, Compression, Database, Definition, DefinitionKind,
     DefinitionName, ForeignKey, Generated, IfLocked, Index, IndexDefinition, IndexPart, ReadMode, ReferentialAction,

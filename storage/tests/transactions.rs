@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use format::collation::CollationId;
-use format::value::{ColumnType, LobSize};
+use format::fulltext::Tokenizer;
+use format::value::{ColumnType, LobSize, array};
 use storage::io::Disk;
 use storage::io::sim::{Random, SimDisk};
 use storage::{
@@ -22,9 +23,10 @@ use storage::{
 };
 
 const ID: usize = 0;
-const COLUMNS: usize = 5;
+const COLUMNS: usize = 7;
 
-/// The values of a row by column: id, a, u, v, b.
+/// The values of a row by column: id, a, u, v, b, w (words) and r (an array of numbers). Of the last two an index has
+/// several entries of a row.
 type Values = Vec<Option<Vec<u8>>>;
 /// The key as it is ordered.
 type Rows = BTreeMap<Vec<u8>, Values>;
@@ -61,6 +63,13 @@ fn index(name: &str, unique: bool, columns: &[usize]) -> IndexDefinition {
     index
 }
 
+/// An index of the elements of an array, and another column.
+fn array_index() -> IndexDefinition {
+    let mut index = IndexDefinition::new("r", false, &[6, 1]);
+    index.parts[0].elements = Some(ColumnType::Int { bytes: 4, unsigned: true });
+    index
+}
+
 fn definition(text_key: bool) -> TableDefinition {
     let id = match text_key {
         true => ColumnType::VarChar { chars: 300, collation: CollationId::UTF8MB4_GENERAL_CI },
@@ -75,12 +84,20 @@ fn definition(text_key: bool) -> TableDefinition {
             Column::new("u", ColumnType::VarBinary { bytes: 40 }, true),
             Column::new("v", ColumnType::VarChar { chars: 1500, collation: CollationId::UTF8MB4_GENERAL_CI }, true),
             Column::new("b", ColumnType::Blob { size: LobSize::Long }, true),
+            Column::new(
+                "w",
+                ColumnType::Text { size: LobSize::Long, collation: CollationId::UTF8MB4_GENERAL_CI },
+                true,
+            ),
+            Column::new("r", ColumnType::Blob { size: LobSize::Long }, true),
         ],
         indexes: vec![
             index("PRIMARY", true, &[0]),
             index("a", false, &[1]),
             index("u", true, &[2]),
             index("b", false, &[4, 1]),
+            IndexDefinition { fulltext: Some(Tokenizer::default()), ..index("w", false, &[3, 5]) },
+            array_index(),
         ],
         ..TableDefinition::default()
     }
@@ -129,6 +146,20 @@ impl World {
             1 => Some((self.random.below(20) as u32).to_be_bytes().to_vec()),
             2 => Some(format!("unique {}", self.random.below(200)).into_bytes()),
             3 => Some(vec![b'v'; self.random.below(1500) as usize]),
+            5 => {
+                // Mostly a few words; now and then so many that they take pages of their own.
+                let words = if self.random.chance(6) { page / 3 } else { 8 };
+                let words = (0..self.random.below(words)).map(|_| format!("word{}", self.random.below(9)));
+                Some(words.collect::<Vec<_>>().join(" ").into_bytes())
+            }
+            6 => {
+                let elements = if self.random.chance(6) { page / 2 } else { 5 };
+                let mut stored = Vec::new();
+                for _ in 0..self.random.below(elements) {
+                    array::push(&mut stored, &(self.random.below(12) as u32).to_be_bytes());
+                }
+                Some(stored)
+            }
             _ => {
                 let bytes = match self.random.below(6) {
                     0 => page * 6,

@@ -13,6 +13,7 @@
 //! temporal/      dates, times, intervals           text.rs         stored bytes -> packet
 //! number.rs      integers and doubles as text      definition.rs   a ColumnType in the dictionary
 //! json/          JSON: texts, the binary form, paths, order
+//! array.rs       several values of one type, for a multi-valued index
 //! ```
 //!
 //! Most rows of most results never become a `Value`: their stored bytes are rendered as they are, without allocation.
@@ -26,6 +27,7 @@
 //!
 //! Not here: coercion from one type to another (SQL's), and the order of records (`record`).
 
+pub mod array;
 mod decimal;
 mod definition;
 mod json;

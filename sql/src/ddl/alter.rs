@@ -11,7 +11,9 @@ use super::change::Change;
 use super::computed::{self, ComputedSpec};
 use super::copy::Source;
 use super::way::{self, Asked};
-use super::{Context, Outcome, check, check_name, check_not_reserved, column, create, foreign_key, index, options};
+use super::{
+    Context, Outcome, check, check_name, check_not_reserved, column, create, foreign_key, fulltext, index, options,
+};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
 use crate::parser::ast::{AlterAction, AlterTable, ForeignKeySpec, IndexKind, TableName};
@@ -226,6 +228,7 @@ impl Change {
         }
         column::check_row(&definition.columns)?;
         index::check_auto_increment(&definition.columns, &definition.indexes)?;
+        fulltext::check_columns(&definition.columns, &definition.indexes)?;
         definition.indexes = index::in_order(std::mem::take(&mut definition.indexes));
         // A file is encrypted or not for its whole life, so this needs another one.
         if definition.options.encrypted != table.options.encrypted {

@@ -5,7 +5,7 @@ use format::value::ColumnType;
 use storage::schema::foreign_key::begins_with;
 use storage::schema::{Column, IndexDefinition, IndexPart, same_name};
 
-use super::{Context, check_name, check_not_reserved, computed};
+use super::{Context, check_name, check_not_reserved, computed, fulltext};
 use crate::error::{Error, Result};
 use crate::parser::ast::{IndexKind, IndexSpec};
 
@@ -21,7 +21,6 @@ pub fn index(
     others: &[IndexDefinition],
 ) -> Result<IndexDefinition> {
     match spec.kind {
-        IndexKind::FullText => return Err(Error::unsupported("FULLTEXT indexes")),
         IndexKind::Spatial => return Err(Error::unsupported("SPATIAL indexes")),
         _ => {}
     }
@@ -32,8 +31,9 @@ pub fn index(
     if spec.parts.len() > PARTS_MAX {
         return Err(Error::too_many_key_parts(PARTS_MAX));
     }
-    let mut parts: Vec<IndexPart> = Vec::with_capacity(spec.parts.len());
-    for part in &spec.parts {
+    let is_fulltext = spec.kind == IndexKind::FullText;
+    let mut parts: Vec<IndexPart> = if is_fulltext { fulltext::parts(spec, columns)? } else { Vec::new() };
+    for part in spec.parts.iter().filter(|_| !is_fulltext) {
         let ordinal = columns
             .iter()
             .position(|column| same_name(&column.name, &part.column))
@@ -54,9 +54,11 @@ pub fn index(
                 column.default = storage::schema::ColumnDefault::None;
             }
         }
-        parts.push(IndexPart { column: ordinal, prefix_chars, descending: part.descending });
+        parts.push(IndexPart { prefix_chars, descending: part.descending, ..IndexPart::new(ordinal) });
     }
-    check_length(context, columns, &parts)?;
+    if !is_fulltext {
+        check_length(context, columns, &parts)?;
+    }
     let name = if primary { "PRIMARY".to_string() } else { name(spec, columns, &parts, others)? };
     let comment = spec.comment.clone().unwrap_or_default();
     if comment.chars().count() > 1024 {
@@ -78,6 +80,7 @@ pub fn index(
         algorithm: algorithm.filter(|word| word == "BTREE").map(Into::into),
         invisible: spec.invisible && !primary,
         generated: false,
+        fulltext: if is_fulltext { Some(fulltext::tokenizer(context, spec)?) } else { None },
     })
 }
 
@@ -159,7 +162,9 @@ fn name(spec: &IndexSpec, columns: &[Column], parts: &[IndexPart], others: &[Ind
 /// Whether one index does the work of another that was made for a foreign key: it begins with the same ascending columns.
 pub fn serves(index: &IndexDefinition, generated: &IndexDefinition) -> bool {
     let columns: Vec<usize> = generated.parts.iter().map(|part| part.column).collect();
-    begins_with(&index.parts, &columns) && index.parts[..columns.len()].iter().all(|part| !part.descending)
+    !index.has_several_entries()
+        && begins_with(&index.parts, &columns)
+        && index.parts[..columns.len()].iter().all(|part| !part.descending)
 }
 
 /// An index that was made for a foreign key is dropped when a statement adds one that can replace it, as in MySQL.
@@ -172,16 +177,19 @@ pub fn drop_superseded(indexes: &mut Vec<IndexDefinition>) {
 pub fn check_auto_increment(columns: &[Column], indexes: &[IndexDefinition]) -> Result<()> {
     let mut automatic = columns.iter().enumerate().filter(|(_, column)| column.auto_increment);
     let Some((ordinal, _)) = automatic.next() else { return Ok(()) };
-    let leads = indexes.iter().any(|index| index.parts.first().is_some_and(|part| part.column == ordinal));
+    let leads = indexes
+        .iter()
+        .any(|index| !index.has_several_entries() && index.parts.first().is_some_and(|part| part.column == ordinal));
     if automatic.next().is_some() || !leads { Err(Error::wrong_auto_key()) } else { Ok(()) }
 }
 
-/// MySQL keeps the primary key first, then unique keys, then the rest.
+/// MySQL keeps the primary key first, then unique keys, then the rest; full-text ones stand last.
 pub fn in_order(mut indexes: Vec<IndexDefinition>) -> Vec<IndexDefinition> {
-    indexes.sort_by_key(|index| match (index.primary, index.unique) {
-        (true, _) => 0,
-        (false, true) => 1,
-        (false, false) => 2,
+    indexes.sort_by_key(|index| match (index.primary, index.unique, index.fulltext.is_some()) {
+        (true, ..) => 0,
+        (false, true, _) => 1,
+        (false, false, false) => 2,
+        (false, false, true) => 3,
     });
     indexes
 }

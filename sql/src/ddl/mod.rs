@@ -26,6 +26,7 @@ mod computed;
 mod copy;
 mod create;
 mod foreign_key;
+mod fulltext;
 mod index;
 mod maintain;
 mod options;

@@ -110,6 +110,15 @@ impl Error {
         Error::new(1478, b"HY000", text)
     }
 
+    pub fn no_fulltext_index() -> Error {
+        Error::new(1191, b"HY000", "Can't find FULLTEXT index matching the column list".to_owned())
+    }
+
+    /// A search that is not well-formed.
+    pub fn fulltext_syntax(what: &str) -> Error {
+        Error::new(1064, b"42000", what.to_owned())
+    }
+
     pub fn wrong_arguments(name: &str) -> Error {
         Error::new(1210, b"HY000", format!("Incorrect arguments to {name}"))
     }

@@ -288,7 +288,9 @@ impl RowApplier<'_> {
         let columns = ColumnSet::first(table.columns.len());
         let is_whole = |index: &storage::Index| {
             let mut parts = index.parts.iter();
-            !index.parts.is_empty() && parts.all(|part| known[part.column] && part.prefix_chars.is_none())
+            !index.parts.is_empty()
+                && !index.has_several_entries()
+                && parts.all(|part| known[part.column] && part.prefix_chars.is_none())
         };
         let finds_one = |index: &storage::Index| {
             index.unique && is_whole(index) && index.parts.iter().all(|part| !table.columns[part.column].nullable)

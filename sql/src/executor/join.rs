@@ -11,10 +11,11 @@ use super::divided::{Building, Kept, table_of};
 use super::hash_join::{self, Key};
 use super::row::{IN_VALUES, JoinRow};
 use super::rows::{RowList, Rows};
-use super::{Environment, json_table, virtual_rows};
+use super::{Environment, fulltext, json_table, virtual_rows};
 use crate::catalog::OrSqlError;
 use crate::error::Result;
-use crate::expression::{EvalContext, Expr, Fields};
+use crate::expression::{Datum, EvalContext, Expr, Fields};
+use crate::planner::fulltext::FulltextAccess;
 use crate::planner::keys::KeyRanges;
 use crate::planner::{Access, Derived, SelectPlan, SourceKind, Step, TableStep};
 
@@ -155,6 +156,7 @@ impl<'a> Runner<'a> {
                 let all = ScanRange { reverse: *reverse, ..ScanRange::ALL };
                 self.cursor(read, *index, &all, false, None, row, next)
             }
+            Access::Fulltext(access) => self.found(read, access, row, next),
             Access::Point { index, key } => {
                 let mut ranges = self.environment.scratch.borrow_mut().ranges.pop().unwrap_or_default();
                 let result = self.point(read, *index, key, &mut ranges, row, next);
@@ -301,7 +303,7 @@ impl<'a> Runner<'a> {
         match &step.access {
             Access::Rows => self.kept_rows(local, row, &mut add)?,
             Access::Scan { index, .. } => self.cursor(local, *index, &ScanRange::ALL, false, None, row, &mut add)?,
-            Access::Point { .. } | Access::Range { .. } => return Ok(Kept::Refused),
+            Access::Point { .. } | Access::Range { .. } | Access::Fulltext(_) => return Ok(Kept::Refused),
         };
         building.finish()
     }
@@ -329,6 +331,47 @@ impl<'a> Runner<'a> {
             self.environment.trx.borrow_mut().get(table, index, key, source.read_mode, &source.needed, stored)
         });
         if found.or_sql()? && self.passes(read, row, true)? { next(row) } else { Ok(true) }
+    }
+
+    /// Reads the rows that a search finds.
+    fn found(
+        &self,
+        read: Read<'_>,
+        access: &FulltextAccess,
+        row: &mut JoinRow<'_>,
+        next: &mut Next<'_>,
+    ) -> Result<bool> {
+        let source = &self.plan.sources[read.step.source];
+        if let Some((than, or_equal)) = &access.more_than {
+            let than = than.eval(self.context, row)?;
+            if than.is_null() {
+                return Ok(true);
+            }
+            let than = than.to_f64(self.context)?;
+            // Rows that are not found have 0.
+            if than < 0.0 || *or_equal && than == 0.0 {
+                return self.cursor(read, 0, &ScanRange::ALL, false, None, row, next);
+            }
+        }
+        let text = match access.against.eval(self.context, row)? {
+            Datum::Bytes(text) => text.into_owned(),
+            _ => return Ok(true),
+        };
+        let search = &access.search;
+        let found = fulltext::rows(self.environment, self.context, search, &text, source.read_mode)?;
+        for (_, key) in found.iter() {
+            self.environment.tick(self.context)?;
+            let stored = &mut row.sources[read.step.source].stored;
+            let mut trx = self.environment.trx.borrow_mut();
+            let key = fulltext::read_key(key);
+            let found = trx.get(&search.table, 0, &key, source.read_mode, &source.needed, stored).or_sql()?;
+            drop(trx);
+            row.sources[read.step.source].is_null = false;
+            if found && self.passes(read, row, true)? && !next(row)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one range scan")]

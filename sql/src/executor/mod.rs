@@ -20,6 +20,7 @@
 pub mod apply;
 pub mod change;
 mod divided;
+mod fulltext;
 mod grace;
 mod grouping;
 mod hash_join;
@@ -61,8 +62,9 @@ use self::rows::{RowMaker, Rows};
 use self::sort::StoredSorter;
 use self::stored::Stored;
 use crate::error::{Error, Result};
+use crate::expression::fulltext::Search;
 use crate::expression::lists::{ITEMS_MIN, List, Lists};
-use crate::expression::{Comparison, Datum, EvalContext, Fields, Subqueries, group_key};
+use crate::expression::{Comparison, Datum, EvalContext, Expr, Fields, Subqueries, group_key};
 use crate::information_schema::Facts;
 use crate::instance::Instance;
 use crate::planner::SubqueryPlan;
@@ -84,6 +86,8 @@ pub struct Environment<'a> {
     pub ticks: Cell<u32>,
     /// The rows of derived tables, by their numbers: each is made once.
     pub derived: RefCell<FxHashMap<usize, Rows>>,
+    /// The searches of MATCH: each text is looked for once.
+    pub searches: RefCell<Vec<Rc<fulltext::Found>>>,
     /// Rows that SQL_CALC_FOUND_ROWS counted.
     pub found_rows: Cell<u64>,
     pub scratch: &'a RefCell<Scratch>,
@@ -335,6 +339,10 @@ impl Subqueries for Level<'_> {
         let list = self.list_of(&rows, hows)?.map(Rc::new);
         self.sets.borrow_mut().insert(query, list.clone());
         Ok(list)
+    }
+
+    fn relevance(&self, search: &Search, args: &[Expr], context: &EvalContext<'_>, row: &dyn Fields) -> Result<f64> {
+        fulltext::relevance(self.environment, search, args, context, row)
     }
 
     fn rows(

@@ -15,9 +15,10 @@ use format::collation::{Charset, CollationId};
 use format::value::{Value, Zone};
 use storage::{Definition, Table};
 
+use super::fulltext::Search;
 use super::lists::{List, Lists};
 use super::stored_function::StoredFunction;
-use super::{Comparison, Datum, Memory};
+use super::{Comparison, Datum, Expr, Memory};
 use crate::error::{Error, Level, Result, Warning};
 use crate::locales::Locale;
 use crate::parser::ast::{ConditionItem, VariableScope};
@@ -173,7 +174,7 @@ pub trait SessionState {
     fn memory(&self) -> &Memory;
 }
 
-/// Runs the subqueries of a statement. `outer` is the row in which a correlated one looks up its outer columns.
+/// Runs the subqueries and the searches of a statement. `outer` is the row in which a correlated one looks up its outer columns.
 pub trait Subqueries {
     /// A value of the single row. NULL when there is no row; 1242 when there are several, which is NULL and a warning in
     /// a change with IGNORE.
@@ -188,6 +189,16 @@ pub trait Subqueries {
         _outer: &dyn Fields,
     ) -> Result<Option<Rc<List>>> {
         Ok(None)
+    }
+    /// How well a row matches a search, 0 if it does not. `args` are the columns of its index, and the text.
+    fn relevance(
+        &self,
+        _search: &Search,
+        _args: &[Expr],
+        _context: &EvalContext<'_>,
+        _row: &dyn Fields,
+    ) -> Result<f64> {
+        Err(Error::unsupported("MATCH ... AGAINST here"))
     }
     /// Calls `visit` with each row until it returns false.
     fn rows(

@@ -214,6 +214,7 @@ impl Printer<'_> {
                 let _ = write!(self.out, "`{}`.`{}`", definition.database, definition.name);
                 self.row(args);
             }
+            Node::Match { args, .. } => self.call("match", args),
             Node::Cast { expr, .. } => self.call("cast", [&**expr]),
             Node::ToCharset { expr, .. } | Node::Retyped(expr) | Node::Fitted(expr) => self.expr(expr),
             Node::Trim { remove, expr, .. } => self.call("trim", remove.as_deref().into_iter().chain([&**expr])),

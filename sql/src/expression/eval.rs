@@ -55,6 +55,10 @@ impl Expr {
                 }
                 programs.call(function, values, context).map(Datum::from)
             }
+            Node::Match { search, args } => {
+                let queries = context.subqueries.ok_or_else(|| Error::unsupported("MATCH ... AGAINST here"))?;
+                queries.relevance(search, args, context, row).map(Datum::Double)
+            }
             Node::Aggregate(index) => Ok(row.aggregate(*index)),
             Node::Window(index) => Ok(row.window(*index)),
             Node::Grouping(_) => Err(Error::internal("GROUPING() stays")),

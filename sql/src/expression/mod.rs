@@ -27,6 +27,7 @@
 //! | [`pattern`], [`program`] | LIKE and REGEXP |
 //! | [`json`] | JSON values as SQL's, and back |
 //! | [`lists`] | long lists of IN as sets |
+//! | [`fulltext`] | MATCH ... AGAINST |
 //! | [`functions`] | the functions by name |
 //! | [`typing`] | the type of a sum, of an IF, of an aggregate |
 //! | [`eval`], `condition` | a node's value, and whether it is true |
@@ -60,6 +61,7 @@ pub mod context;
 pub mod datum;
 pub mod display;
 pub mod eval;
+pub mod fulltext;
 pub mod functions;
 pub mod json;
 pub mod lists;
@@ -225,6 +227,11 @@ pub enum Node {
         function: Arc<StoredFunction>,
         args: Vec<Expr>,
     },
+    /// MATCH ... AGAINST: the index's columns, and behind them the text.
+    Match {
+        search: Arc<fulltext::Search>,
+        args: Vec<Expr>,
+    },
     Cast {
         expr: Box<Expr>,
         to: CastType,
@@ -355,7 +362,9 @@ macro_rules! visit_children {
                     $visit(otherwise);
                 }
             }
-            Node::Call { args, .. } | Node::Stored { args, .. } | Node::Grouping(args) => args.$iter().for_each($visit),
+            Node::Call { args, .. } | Node::Stored { args, .. } | Node::Match { args, .. } | Node::Grouping(args) => {
+                args.$iter().for_each($visit)
+            }
             Node::Trim { remove, expr, .. } => {
                 $visit(expr);
                 if let Some(remove) = remove {

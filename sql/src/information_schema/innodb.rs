@@ -4,6 +4,7 @@
 //! say, both read from the filesystem when asked. COMPRESSION is the setting of
 //! now: pages written before it was changed are stored as they were.
 
+use format::fulltext::DEFAULT_STOPWORDS;
 use format::value::Value;
 use storage::TablespaceInfo;
 use storage::schema::Compression;
@@ -248,6 +249,13 @@ pub const INNODB_TABLES: VirtualTable = VirtualTable {
         }
         rows
     },
+};
+
+/// The words that a full-text index leaves out unless it was told otherwise.
+pub const INNODB_FT_DEFAULT_STOPWORD: VirtualTable = VirtualTable {
+    name: "INNODB_FT_DEFAULT_STOPWORD",
+    columns: &[text("value", 18)],
+    rows: |_| DEFAULT_STOPWORDS.iter().map(|word| vec![string(word)]).collect(),
 };
 
 /// The temporary tables of all sessions. Their names are those of their files, for several may have one name.

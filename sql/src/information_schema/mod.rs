@@ -165,6 +165,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     innodb::INNODB_CMP,
     innodb::INNODB_CMPMEM,
     innodb::INNODB_DATAFILES,
+    innodb::INNODB_FT_DEFAULT_STOPWORD,
     locks::INNODB_LOCKS,
     locks::INNODB_LOCK_WAITS,
     constraints::INNODB_FOREIGN,

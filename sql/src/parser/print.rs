@@ -255,6 +255,7 @@ impl Printer {
                 self.out.push(')');
                 Ok(())
             }
+            Expr::Match(_) => Err(Error::unsupported("MATCH ... AGAINST here")),
             Expr::Unsupported(what) => Err(Error::unsupported(what)),
             _ => Err(Error::unsupported("this expression in a definition")),
         }

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use storage::Table;
 
+use super::fulltext::{FulltextAccess, search_of};
 use super::keys::KeyRanges;
 use super::range::{Interval, KeyExpr, PartRange};
 use super::sargable::{Sargable, collect, merge};
@@ -39,6 +40,8 @@ pub enum Access {
     Point { index: usize, key: Vec<KeyExpr> },
     /// Parts of an index.
     Range { index: usize, parts: Vec<PartRange>, reverse: bool },
+    /// What a search finds, the most relevant first.
+    Fulltext(Box<FulltextAccess>),
     /// The rows of a derived or virtual table.
     Rows,
 }
@@ -64,6 +67,8 @@ const ROWS_UNKNOWN: f64 = 1000.0;
 const LOOKUP_COST: f64 = 3.0;
 /// A table may have grown since its rows were counted: reading all of it is never taken to be cheaper than this.
 const SCAN_ROWS_MIN: f64 = 100.0;
+/// Share of the rows that a search is taken to find.
+const FOUND_SHARE: f64 = 0.02;
 /// Share of an interval that nothing is known about.
 const OPEN_INTERVAL: f64 = 0.33;
 const CLOSED_INTERVAL: f64 = 0.11;
@@ -103,7 +108,7 @@ pub fn choices(
     let mut choices = Vec::new();
     let mut possible_keys = Vec::new();
     for (number, index) in table.indexes.iter().enumerate() {
-        if !allowed[number] || index.is_hidden() {
+        if !allowed[number] || index.is_hidden() || index.has_several_entries() {
             continue;
         }
         let Some(mut choice) = match_index(context, table, number, &sargables, &statistics, total) else {
@@ -113,6 +118,24 @@ pub fn choices(
         choice.covering = is_covering(source, table, number);
         choice.cost = cost(choice.rows, number, choice.covering);
         choices.push(choice);
+    }
+    for (at, condition) in conditions.iter().enumerate() {
+        let Some((search, is_exact)) = search_of(condition, source, table) else { continue };
+        let index = search.search.index;
+        if !allowed[index] || !known(&search.against) {
+            continue;
+        }
+        let rows = (total * FOUND_SHARE).max(1.0);
+        possible_keys.push(index);
+        choices.push(Choice {
+            access: Access::Fulltext(Box::new(search)),
+            rows,
+            cost: cost(rows, index, false),
+            covering: false,
+            answered: if is_exact { vec![at] } else { vec![] },
+            possible_keys: vec![],
+            fixed_parts: 0,
+        });
     }
     // Reading everything: by the clustered index, or by a smaller one that has all columns.
     let mut whole: Vec<usize> = vec![0];
@@ -143,7 +166,7 @@ pub fn choices(
 /// An access that yields an index's order: `number` scanned whole.
 pub fn scan_choice(context: &PlanContext<'_>, source: &Source, table: &Arc<Table>, number: usize) -> Option<Choice> {
     let (allowed, _) = allowed_indexes(source, table);
-    if !allowed[number] || table.indexes[number].is_hidden() {
+    if !allowed[number] || table.indexes[number].is_hidden() || table.indexes[number].has_several_entries() {
         return None;
     }
     let total = (context.instance.engine.table_statistics(table).rows as f64).max(1.0);

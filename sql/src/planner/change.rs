@@ -638,6 +638,9 @@ pub(super) fn reads_what_changes(select: &SelectPlan, table: &Table, changed: &d
         super::Access::Point { .. } => return false,
         super::Access::Scan { index, .. } | super::Access::Range { index, .. } => *index,
         super::Access::Rows => return true,
+        // The rows are found before the first is given, unless all rows are read after all.
+        super::Access::Fulltext(access) if access.more_than.is_none() => return false,
+        super::Access::Fulltext(_) => 0,
     };
     let parts = table.indexes[index].parts.iter().chain(&table.indexes[0].parts);
     parts.map(|part| part.column).any(changed)

@@ -5,7 +5,10 @@
 //! that one and the one where it is written it is an outer value, like a column. If it may not stand there (in WHERE),
 //! the nearest query inside that allows it computes it over an outer value.
 
+use std::sync::Arc;
+
 use super::defaults::default_expr;
+use super::fulltext;
 use super::scope::{Level, Visible, display};
 use super::window;
 use crate::error::{Error, Result};
@@ -264,6 +267,10 @@ impl Scope for Clause<'_> {
         let mut binder = self.level.context.binder(self);
         let args = args.iter().map(|arg| binder.bind(arg)).collect::<Result<Vec<_>>>()?;
         Ok(Expr { node: Node::Grouping(args), ty: TypeInfo::bigint(20).not_null() })
+    }
+
+    fn fulltext(&self, columns: &[Expr]) -> Result<(Arc<storage::Table>, usize, Vec<Expr>)> {
+        fulltext::index_of(self.level, columns)
     }
 
     fn aggregating_levels(&self) -> Vec<bool> {

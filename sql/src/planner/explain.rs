@@ -226,6 +226,7 @@ pub(super) fn facts(plan: &SelectPlan, step: &TableStep, is_first: bool) -> Tabl
                 ("range", Some(*index), parts.len(), Vec::new())
             }
         }
+        Access::Fulltext(access) => ("fulltext", Some(access.search.index), 0, vec!["const".to_owned()]),
         Access::Rows => ("ALL", None, 0, Vec::new()),
     };
     let used = |index: usize| &table.indexes[index].parts[..parts];

@@ -17,7 +17,7 @@ use super::access::{self, Access, Choice};
 use super::hash_join::{self, HashKey};
 use super::logical::{self, Left, Mask, Nest, Semi, is_volatile};
 use super::selectivity;
-use super::wanted_order::{WantedOrder, settle_order};
+use super::wanted_order::{WantedOrder, settle_order, settle_relevance};
 use super::{Estimate, Filter, PlanContext, SelectPlan, Source, SourceKind, Step, SubqueryPlan, TableStep};
 use crate::error::{Error, Result};
 use crate::expression::Expr;
@@ -91,6 +91,7 @@ pub fn plan(context: &PlanContext<'_>, plan: &mut SelectPlan, mut root: Nest, st
     if let Some(wanted) = wanted {
         settle_order(plan, &mut steps, &wanted);
     }
+    settle_relevance(plan, &steps);
     plan.steps = steps;
     plan.subqueries = subqueries;
     Ok(estimate)
@@ -409,6 +410,7 @@ impl Planner<'_, '_> {
                 let tie = |choice: &Choice| match &choice.access {
                     Access::Point { index, .. } => (0, *index),
                     Access::Range { index, parts, .. } => (1 + 16usize.saturating_sub(parts.len()), *index),
+                    Access::Fulltext(access) => (50, access.search.index),
                     Access::Scan { index, .. } => (100, *index),
                     Access::Rows => (200, 0),
                 };

@@ -32,6 +32,7 @@ pub mod definition;
 pub mod explain;
 pub mod explain_json;
 pub mod explain_tree;
+pub mod fulltext;
 pub mod grouping;
 pub mod hash_join;
 pub mod join;

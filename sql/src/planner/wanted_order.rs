@@ -4,6 +4,7 @@ use format::value::Value;
 use storage::Table;
 
 use super::access::Access;
+use super::fulltext::slot_of;
 use super::logical::Nest;
 use super::range::PartRange;
 use super::{SelectPlan, SourceKind, Step};
@@ -87,7 +88,7 @@ impl WantedOrder {
             Access::Scan { index, .. } => (*index, 0),
             Access::Range { index, .. } => (*index, fixed_parts),
             Access::Point { .. } => return Some(false),
-            Access::Rows => return None,
+            Access::Rows | Access::Fulltext(_) => return None,
         };
         let index = &table.indexes[index];
         if let Access::Range { parts, .. } = access {
@@ -164,6 +165,23 @@ pub fn settle_order(plan: &mut SelectPlan, steps: &mut [Step], wanted: &WantedOr
             group.first_row_settles = true;
         }
     } else {
+        plan.order.clear();
+        plan.order_by_index = true;
+    }
+}
+
+/// ORDER BY MATCH ... DESC is the order in which the rows of that search come.
+pub fn settle_relevance(plan: &mut SelectPlan, steps: &[Step]) {
+    let Some(Step::Table(step)) = steps.first() else { return };
+    let Access::Fulltext(access) = &step.access else { return };
+    let [(expr, true)] = &plan.order[..] else { return };
+    let Node::Match { search, args } = &expr.node else { return };
+    let source = &plan.sources[step.source];
+    let own = source.slot_base..source.slot_base + source.columns.len();
+    let is_own = args.iter().filter_map(slot_of).all(|slot| own.contains(&slot));
+    let is_same = *search == access.search && args.last() == Some(&access.against) && is_own;
+    // Below 0 come the rows that are found in spite of `~`, and rows that are not found are not here.
+    if is_same && plan.group.is_none() && plan.windows.is_none() && !plan.distinct {
         plan.order.clear();
         plan.order_by_index = true;
     }

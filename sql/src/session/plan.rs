@@ -393,6 +393,7 @@ impl Session {
             facts: self.facts(),
             memory: Memory::new(&self.instance.temporary, &self.instance.variables, &self.variables.settings),
             ticks: Cell::new(0),
+            searches: RefCell::default(),
             derived: RefCell::default(),
             found_rows: Cell::new(0),
             returned: RefCell::default(),

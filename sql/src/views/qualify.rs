@@ -425,6 +425,10 @@ impl Qualifier<'_> {
                 self.exprs(args)?;
             }
             Expr::Row(args) | Expr::Grouping(args) => self.exprs(args)?,
+            Expr::Match(search) => {
+                self.exprs(&mut search.columns)?;
+                self.expr(&mut search.against)?;
+            }
             Expr::Window(call) => {
                 let WindowCall { function, args, over } = &mut **call;
                 if let WindowFunction::Aggregate(aggregate) = function {

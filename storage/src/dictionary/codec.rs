@@ -5,6 +5,7 @@
 //! server can add fields.
 
 use format::collation::CollationId;
+use format::fulltext::{Parser, Stopwords, Tokenizer};
 use format::transform::Algorithm;
 use format::value::ColumnType;
 
@@ -17,8 +18,8 @@ use crate::schema::{
 /// The version written now. Version 1 of a table's options ended before `atomic_writes`; version 2 had no foreign keys
 /// behind them; version 3 did not tell whether a column's collation was written and an index was made for a foreign
 /// key; version 4 did not tell BOOL from TINYINT; version 5 had neither CHECK constraints nor ZEROFILL nor generated
-/// columns.
-const VERSION: u8 = 6;
+/// columns; version 6 had no full-text and multi-valued indexes.
+const VERSION: u8 = 7;
 
 /// Appends to bytes.
 #[derive(Default)]
@@ -352,6 +353,15 @@ pub fn write_index(index: &IndexDefinition) -> Vec<u8> {
         out.u8(part.descending as u8);
     }
     out.u8(index.generated as u8);
+    for part in &index.parts {
+        out.u8(part.elements.is_some() as u8);
+        if let Some(elements) = &part.elements {
+            let mut ty = Vec::new();
+            elements.write_definition(&mut ty);
+            out.blob(&ty);
+        }
+    }
+    write_tokenizer(&mut out, index.fulltext.as_ref());
     out.bytes
 }
 
@@ -370,10 +380,65 @@ pub fn read_index(bytes: &[u8]) -> Result<IndexDefinition> {
             column: from.u16()? as usize,
             prefix_chars: Some(from.u32()?).filter(|chars| *chars != 0),
             descending: from.bool()?,
+            elements: None,
         });
     }
     let generated = from.version >= 4 && from.bool()?;
-    Ok(IndexDefinition { name, unique, primary, parts, comment, algorithm, invisible, generated })
+    let mut fulltext = None;
+    if from.version >= 7 {
+        for part in &mut parts {
+            if from.bool()? {
+                let mut definition = from.blob()?;
+                part.elements = Some(ColumnType::read_definition(&mut definition).map_err(|_| damaged())?);
+            }
+        }
+        fulltext = read_tokenizer(&mut from)?;
+    }
+    Ok(IndexDefinition { name, unique, primary, parts, comment, algorithm, invisible, generated, fulltext })
+}
+
+fn write_tokenizer(out: &mut Writer, tokenizer: Option<&Tokenizer>) {
+    out.u8(tokenizer.is_some() as u8);
+    let Some(Tokenizer { parser, chars_min, chars_max, stopwords }) = tokenizer else { return };
+    out.u8(match parser {
+        Parser::Words => 0,
+        Parser::Ngram(chars) => *chars,
+    });
+    out.u8(*chars_min);
+    out.u8(*chars_max);
+    match stopwords {
+        Stopwords::None => out.u8(0),
+        Stopwords::Default => out.u8(1),
+        Stopwords::Listed(words) => {
+            out.u8(2);
+            out.u32(words.len() as u32);
+            words.iter().for_each(|word| out.text(word));
+        }
+    }
+}
+
+fn read_tokenizer(from: &mut Reader<'_>) -> Result<Option<Tokenizer>> {
+    if !from.bool()? {
+        return Ok(None);
+    }
+    let parser = match from.u8()? {
+        0 => Parser::Words,
+        chars => Parser::Ngram(chars),
+    };
+    let (chars_min, chars_max) = (from.u8()?, from.u8()?);
+    let stopwords = match from.u8()? {
+        0 => Stopwords::None,
+        1 => Stopwords::Default,
+        2 => {
+            let mut words = Vec::new();
+            for _ in 0..from.u32()? {
+                words.push(from.text()?);
+            }
+            Stopwords::Listed(words.into())
+        }
+        _ => return Err(damaged()),
+    };
+    Ok(Some(Tokenizer { parser, chars_min, chars_max, stopwords }))
 }
 
 #[cfg(test)]
@@ -440,7 +505,7 @@ mod tests {
         let index = IndexDefinition {
             name: "i".into(),
             unique: true,
-            parts: vec![IndexPart { column: 3, prefix_chars: Some(10), descending: false }],
+            parts: vec![IndexPart { column: 3, prefix_chars: Some(10), descending: false, elements: None }],
             algorithm: Some("BTREE".into()),
             generated: true,
             ..IndexDefinition::default()

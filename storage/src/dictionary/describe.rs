@@ -8,8 +8,8 @@ use format::value::ColumnType;
 
 use crate::error::{Error, Result};
 use crate::schema::{
-    COLUMNS_MAX, Derived, FieldSource, INDEX_PARTS_MAX, INDEXES_MAX, Index, IndexDefinition, IndexField, ROW_ID_INDEX,
-    Table, TableDefinition, TableState, same_name,
+    COLUMNS_MAX, Derived, FieldSource, INDEX_PARTS_MAX, INDEXES_MAX, Index, IndexDefinition, IndexField, IndexPart,
+    ROW_ID_INDEX, Table, TableDefinition, TableState, same_name,
 };
 
 /// The ids and root pages of a table that is being created or loaded.
@@ -27,6 +27,7 @@ pub struct Identity {
 pub fn index_order(definition: &TableDefinition) -> Vec<IndexDefinition> {
     let whole_and_not_null = |index: &IndexDefinition| {
         index.unique
+            && !index.has_several_entries()
             && index.parts.iter().all(|part| !definition.columns[part.column].nullable && part.prefix_chars.is_none())
     };
     let mut order = definition.indexes.clone();
@@ -67,8 +68,29 @@ pub fn validate(definition: &TableDefinition) -> Result<()> {
         if definition.indexes[..at].iter().any(|other| same_name(&other.name, &index.name)) {
             return Err(Error::Exists(format!("index {}", index.name).into()));
         }
+        validate_several(definition, index)?;
     }
     Ok(())
+}
+
+/// Whether an index of which a row has several entries is possible.
+fn validate_several(definition: &TableDefinition, index: &IndexDefinition) -> Result<()> {
+    let wrong = || Err(Error::Unsupported(format!("the parts of index {}", index.name).into()));
+    let arrays = index.parts.iter().filter(|part| part.elements.is_some()).count();
+    if arrays > 1 || arrays == 1 && (index.primary || index.fulltext.is_some()) {
+        return wrong();
+    }
+    if index.fulltext.is_none() {
+        return Ok(());
+    }
+    let collation = |part: &IndexPart| match &definition.columns[part.column].ty {
+        ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. } => Some(*collation),
+        ColumnType::Text { collation, .. } => Some(*collation),
+        _ => None,
+    };
+    let first = collation(&index.parts[0]);
+    let alike = |part: &IndexPart| part.prefix_chars.is_none() && collation(part) == first;
+    if first.is_none() || index.unique || index.primary || !index.parts.iter().all(alike) { wrong() } else { Ok(()) }
 }
 
 /// The description of a table.
@@ -83,10 +105,12 @@ pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Tab
             None => clustered(definition, &asked),
             Some(key) => secondary(definition, &asked, key),
         };
+        let several = asked.has_several_entries();
         let field_of_column = (0..definition.columns.len() as u16)
             .map(|column| {
-                let whole =
-                    |field: &IndexField| field.source == FieldSource::Column(column) && field.prefix_bytes.is_none();
+                let whole = |field: &IndexField| {
+                    !several && field.source == FieldSource::Column(column) && field.prefix_bytes.is_none()
+                };
                 fields.iter().position(whole).map(|at| at as u16)
             })
             .collect();
@@ -100,6 +124,7 @@ pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Tab
             algorithm: asked.algorithm,
             invisible: asked.invisible,
             generated: asked.generated,
+            fulltext: asked.fulltext,
             space: identity.space,
             root: *root,
             clustered: indexes.is_empty(),
@@ -127,7 +152,13 @@ pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Tab
 
 /// The fields of a declared index.
 fn declared(definition: &TableDefinition, index: &IndexDefinition) -> Vec<IndexField> {
-    let field = |part: &crate::schema::IndexPart| {
+    if index.fulltext.is_some() {
+        return vec![whole(FieldSource::Word)];
+    }
+    let field = |part: &IndexPart| {
+        if part.elements.is_some() {
+            return whole(FieldSource::Element(part.column as u16));
+        }
         let ty = &definition.columns[part.column].ty;
         let chars = part.prefix_chars.filter(|chars| !covers(ty, *chars));
         IndexField {
@@ -185,6 +216,9 @@ fn secondary(definition: &TableDefinition, asked: &IndexDefinition, key: &[Index
         if !present {
             fields.push(*field);
         }
+    }
+    if asked.fulltext.is_some() {
+        fields.push(whole(FieldSource::Frequency));
     }
     let count = fields.len();
     (fields, count)

@@ -159,7 +159,8 @@ fn parent_side(child: &Table, key: &ForeignKey, parent: &Table) -> Option<(usize
 /// The index that serves a foreign key on these columns: preferably a unique one on nothing else, because it finds one
 /// row without a gap.
 fn index_for(table: &Table, columns: &[usize]) -> Option<usize> {
-    let serves = |at: &usize| begins_with(&table.indexes[*at].parts, columns);
+    let serves =
+        |at: &usize| !table.indexes[*at].has_several_entries() && begins_with(&table.indexes[*at].parts, columns);
     let exact = |at: &usize| table.indexes[*at].unique && table.indexes[*at].parts.len() == columns.len();
     let all = 0..table.indexes.len();
     all.clone().filter(serves).find(exact).or_else(|| all.clone().find(serves))

@@ -86,6 +86,7 @@ impl Alteration<'_> {
                 && index.unique == (asked.unique || asked.primary)
                 && index.primary == asked.primary
                 && index.parts == asked.parts
+                && index.fulltext == asked.fulltext
         };
         self.old.indexes.iter().position(same)
     }

@@ -130,7 +130,9 @@ pub(super) fn after_alter(
 
 /// The largest value of a column that leads an index; 0 if there is none above. No session changes the table meanwhile.
 fn largest(inner: &Inner, table: &Arc<row::Table>, column: usize, interrupt: &Arc<Interrupt>) -> Result<u64> {
-    let leads = |index: &crate::schema::Index| index.parts.first().is_some_and(|part| part.column == column);
+    let leads = |index: &crate::schema::Index| {
+        !index.has_several_entries() && index.parts.first().is_some_and(|part| part.column == column)
+    };
     let Some(index) = table.indexes.iter().position(leads) else { return Ok(0) };
     let columns: ColumnSet = [column].into_iter().collect();
     let descending = table.indexes[index].parts[0].descending;

@@ -90,16 +90,21 @@ impl<'t> Rows<'t> {
         Ok(())
     }
 
-    /// The entry of a secondary index for the record set last.
-    fn entry(&mut self, inner: &Inner, index: usize) -> Result<&RecordBuffer> {
+    /// Gives the entries of a secondary index for the record set last to a sorter.
+    fn sort_entries(&mut self, inner: &Inner, index: usize, sorter: &mut Sorter<'_>) -> Result<()> {
         let layout = &self.table.tree(0).leaf;
         layout
             .parse_into(self.record.bytes(), self.record.origin(), &mut self.offsets)
             .map_err(|cause| Error::corrupt(cause.to_string()))?;
         let mut version = Vec::with_capacity(layout.fields().len());
         row::version_of_record(self.record.bytes(), &self.offsets, &mut version);
+        if self.table.index_tree(index).several.is_some() {
+            return row::for_each_entry(&inner.store, self.table, index, &version, &mut self.entry, &mut |entry| {
+                sorter.push(entry)
+            });
+        }
         row::build_entry(&inner.store, self.table, index, &version, 0, &mut self.entry)?;
-        Ok(&self.entry)
+        sorter.push(&self.entry)
     }
 }
 
@@ -217,7 +222,7 @@ impl Inner {
             look_at(interrupt, count)?;
             count += 1;
             rows.record.copy(record, &table.tree(0).leaf, origin).map_err(|cause| Error::corrupt(cause.to_string()))?;
-            sorter.push(rows.entry(self, ordinal)?)
+            rows.sort_entries(self, ordinal, &mut sorter)
         })?;
         self.load_sorted(table, ordinal, sorter, interrupt)
     }
@@ -306,7 +311,7 @@ impl Inner {
             for (ordinal, sorter) in sorters.iter_mut().enumerate() {
                 match ordinal {
                     0 => sorter.push(&rows.record)?,
-                    _ => sorter.push(rows.entry(self, ordinal)?)?,
+                    _ => rows.sort_entries(self, ordinal, sorter)?,
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Scans as a session uses them.
+//! Scans as a session uses them, and the entries of full-text indexes.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use super::Trx;
 use crate::dictionary::Table;
 use crate::error::Result;
 use crate::row;
+use crate::row::{Posting, Wanted};
 use crate::schema::{ColumnSet, ReadMode, Row, ScanRange};
 
 /// A scan of a part of an index, a row at a time. Holds no latch between calls.
@@ -38,6 +39,20 @@ impl Trx {
         let scan = row::Scan::new(table, index, mode, &columns, &range);
         let is_whole = index == 0 && matches!((&range.lower, &range.upper), (Bound::Unbounded, Bound::Unbounded));
         Ok(Cursor { table: table.clone(), scan, index: Some(index).filter(|_| !is_whole), rows: 0 })
+    }
+}
+
+impl Trx {
+    /// Calls the closure with the entries of a full-text index, see [`row::postings`].
+    pub fn postings(
+        &mut self,
+        table: &Arc<Table>,
+        index: usize,
+        wanted: Wanted<'_>,
+        each: &mut dyn FnMut(&Posting<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let read = self.on(table, |context, inner| row::postings(context, inner, table, index, wanted, each));
+        read.map_err(|error| self.scan_failed(error))
     }
 }
 

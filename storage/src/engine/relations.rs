@@ -75,7 +75,9 @@ fn rename_columns(columns: &mut [Box<str>], renames: &[(Box<str>, Box<str>)]) {
 
 fn index_name(table: &schema::Table, columns: &[Box<str>]) -> Box<str> {
     let columns = ordinals(&table.columns, columns).unwrap_or_default();
-    let serves = |index: &&schema::Index| schema::foreign_key::begins_with(&index.parts, &columns);
+    let serves = |index: &&schema::Index| {
+        !index.has_several_entries() && schema::foreign_key::begins_with(&index.parts, &columns)
+    };
     table.indexes.iter().find(serves).map(|index| index.name.clone()).unwrap_or_default()
 }
 

@@ -574,6 +574,11 @@ impl Trx {
         }
     }
 
+    /// Whether a read in this mode takes no locks.
+    pub fn reads_consistently(&self, mode: ReadMode) -> bool {
+        self.effective(mode) == ReadMode::Consistent
+    }
+
     /// About how many rows a scan would visit.
     pub fn estimate(&mut self, table: &Table, index: usize, range: &ScanRange<'_>) -> Result<u64> {
         row::estimate(&self.context(), table, index, range)

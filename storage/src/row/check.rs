@@ -13,6 +13,7 @@ use format::record::{Offsets, RecordBuffer, is_deleted};
 use format::value::ColumnType;
 
 use super::entry::{Key, build_entry, damaged, version_of_record};
+use super::values::for_each_entry;
 use super::{Context, Table};
 use crate::btree::{TreeCheck, TreeFault};
 use crate::error::Result;
@@ -89,26 +90,29 @@ pub fn check(ctx: &Context<'_>, table: &Table, at_rest: bool) -> Result<TableChe
     for index in table.secondary() {
         let checked = table.tree(index).check(ctx.store, &mut |_, _| {})?;
         let entries = checked.records - checked.deleted_records;
-        if entries != found.rows {
+        if table.index_tree(index).several.is_none() && entries != found.rows {
             let what = format!("{entries} entries in index {} for {} rows", table.indexes[index].name, found.rows);
             found.faults.push(TreeFault { page: None, what });
         }
         found.indexes.push(checked);
     }
     if table.indexes.len() > 1 && found.indexes[0].faults.is_empty() {
-        check_entries(ctx, table, &mut found.faults)?;
+        let entries: Vec<u64> = found.indexes.iter().map(|index| index.records - index.deleted_records).collect();
+        check_entries(ctx, table, &entries, &mut found.faults)?;
     }
     Ok(found)
 }
 
 /// Looks for the entries of every row, one leaf of rows at a time: the rows are copied first, because entries are
 /// latched before rows.
-fn check_entries(ctx: &Context<'_>, table: &Table, faults: &mut Vec<TreeFault>) -> Result<()> {
+fn check_entries(ctx: &Context<'_>, table: &Table, entries: &[u64], faults: &mut Vec<TreeFault>) -> Result<()> {
     let layout = &table.rows().leaf;
     let mut rows: Vec<RecordBuffer> = Vec::new();
     let mut offsets = Offsets::new();
     let mut entry = RecordBuffer::new();
     let (mut missing, mut misfits) = (0, 0);
+    // Of indexes with several entries of a row: how many there must be.
+    let mut expected = vec![0_u64; table.indexes.len()];
     let mut next = Some(table.rows().edge(ctx.store, false)?.page_id());
     while let Some(id) = next {
         let mut count = 0;
@@ -146,18 +150,37 @@ fn check_entries(ctx: &Context<'_>, table: &Table, faults: &mut Vec<TreeFault>) 
             version_of_record(row.bytes(), &offsets, &mut version);
             for index in table.secondary() {
                 let tree = table.tree(index);
-                build_entry(ctx.store, table, index, &version, 0, &mut entry)?;
-                let key = Key::of_buffer(&entry, &tree.leaf)?;
-                let (page, position) = tree.find(ctx.store, &key, SearchMode::LessOrEqual)?;
-                if position.matched && !is_deleted(&page, usize::from(position.origin)) {
+                let mut look_for = |entry: &RecordBuffer| -> Result<()> {
+                    let key = Key::of_buffer(entry, &tree.leaf)?;
+                    let (page, position) = tree.find(ctx.store, &key, SearchMode::LessOrEqual)?;
+                    if position.matched && !is_deleted(&page, usize::from(position.origin)) {
+                        return Ok(());
+                    }
+                    missing += 1;
+                    if missing <= FAULTS_MAX {
+                        let what = format!("a row without its entry in index {}", table.indexes[index].name);
+                        faults.push(TreeFault { page: Some(page.page_id()), what });
+                    }
+                    Ok(())
+                };
+                if table.index_tree(index).several.is_some() {
+                    let count = &mut expected[index];
+                    for_each_entry(ctx.store, table, index, &version, &mut entry, &mut |entry| {
+                        *count += 1;
+                        look_for(entry)
+                    })?;
                     continue;
                 }
-                missing += 1;
-                if missing <= FAULTS_MAX {
-                    let what = format!("a row without its entry in index {}", table.indexes[index].name);
-                    faults.push(TreeFault { page: Some(page.page_id()), what });
-                }
+                build_entry(ctx.store, table, index, &version, 0, &mut entry)?;
+                look_for(&entry)?;
             }
+        }
+    }
+    for index in table.secondary().filter(|index| table.index_tree(*index).several.is_some()) {
+        let (found, expected) = (entries[index], expected[index]);
+        if found != expected {
+            let what = format!("{found} entries in index {}, of rows that have {expected}", table.indexes[index].name);
+            faults.push(TreeFault { page: None, what });
         }
     }
     Ok(())

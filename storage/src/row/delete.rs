@@ -7,7 +7,7 @@ use super::lock::{RowLock, lock_row, wait};
 use super::rollback::rollback_row;
 use super::version::system_fields;
 use super::write::{key_of_row, write_undo};
-use super::{Buffers, Context, Scratch, Table, Version, emptied, secondary};
+use super::{Buffers, Context, Scratch, Table, Version, emptied, entries, secondary};
 use crate::error::{Error, Result};
 use crate::lock::{LockKind, LockMode};
 use crate::mtr::Mtr;
@@ -88,6 +88,10 @@ pub(super) fn delete_key(
     }
     for index in table.secondary() {
         trx.interrupt.pass();
+        if table.index_tree(index).several.is_some() {
+            entries::mark(ctx, trx, table, index, &before, entry)?;
+            continue;
+        }
         build_entry(ctx.store, table, index, &before, 0, entry)?;
         secondary::mark(ctx, table.tree(index), trx.id, entry)?;
     }

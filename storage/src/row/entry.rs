@@ -6,6 +6,7 @@
 use std::ops::Deref;
 
 use format::collation::collation;
+use format::fulltext::Frequency;
 use format::page::blob::{REFERENCE_BYTES, Reference};
 use format::page::index::insert_bytes_max;
 use format::record::{Compare, FieldData, FieldLayout, HEADER_BYTES, Layout, Length, Offsets, RecordBuffer};
@@ -162,6 +163,9 @@ pub fn version_of_values<'a>(
             FieldSource::RowId => FieldData::Bytes(row_id),
             FieldSource::TrxId => FieldData::Bytes(&[0; 6]),
             FieldSource::RollPtr => FieldData::Bytes(&[0; 7]),
+            FieldSource::Word | FieldSource::Frequency | FieldSource::Element(_) => {
+                unreachable!("a clustered record has columns")
+            }
         });
     }
 }
@@ -265,6 +269,7 @@ pub fn build_entry(
 ) -> Result<()> {
     let of = table.index_tree(index);
     let fields = &table.indexes[index].fields;
+    debug_assert!(of.several.is_none(), "one entry of a row");
     let part = |at: usize| {
         let data = version[usize::from(of.sources[at])];
         match data {
@@ -279,14 +284,8 @@ pub fn build_entry(
     let mut fetched: Vec<Option<Vec<u8>>> = vec![None; fields.len()];
     for (at, place) in fetched.iter_mut().enumerate() {
         if let FieldData::External(bytes) = version[usize::from(of.sources[at])] {
-            let reference = Reference::read(bytes).map_err(damaged)?;
-            let Some(local) = bytes.len().checked_sub(REFERENCE_BYTES) else {
-                return Err(Error::corrupt("a long value without a reference"));
-            };
-            let mut value = bytes[..local].to_vec();
             let bytes_max = fields[at].prefix_bytes.map_or(usize::MAX, |bytes| bytes as usize);
-            btree::read_overflow(store, &reference, bytes_max.saturating_sub(value.len()), &mut value)?;
-            *place = Some(value);
+            *place = Some(fetch(store, bytes, bytes_max)?);
         }
     }
     let parts = (0..fields.len()).map(|at| match &fetched[at] {
@@ -294,4 +293,52 @@ pub fn build_entry(
         None => part(at),
     });
     out.try_build(&of.tree.leaf, info, parts).map_err(damaged)
+}
+
+/// Builds one of the several entries that a version has in a secondary index: that of a value.
+pub fn build_entry_of(
+    store: &Store,
+    table: &Table,
+    index: usize,
+    version: &[FieldData<'_>],
+    value: Option<&[u8]>,
+    frequency: Frequency,
+    out: &mut RecordBuffer,
+) -> Result<()> {
+    let of = table.index_tree(index);
+    let fields = &table.indexes[index].fields;
+    let (frequency, from) = frequency.to_bytes();
+    // Of parts that lie in overflow pages as much as the index takes.
+    let mut fetched: Vec<(usize, Vec<u8>)> = Vec::new();
+    for (at, field) in fields.iter().enumerate() {
+        let source = usize::from(of.sources[at]);
+        if let Some(FieldData::External(bytes)) = version.get(source) {
+            let bytes_max = field.prefix_bytes.map_or(usize::MAX, |bytes| bytes as usize);
+            fetched.push((at, fetch(store, bytes, bytes_max)?));
+        }
+    }
+    let parts = (0..fields.len()).map(|at| match fields[at].source {
+        FieldSource::Word | FieldSource::Element(_) => FieldData::from(value),
+        FieldSource::Frequency => FieldData::Bytes(&frequency[from..]),
+        _ => match version[usize::from(of.sources[at])] {
+            FieldData::Bytes(bytes) => FieldData::Bytes(prefix_of(table, &fields[at], bytes)),
+            FieldData::External(_) => {
+                let whole = fetched.iter().find(|(part, _)| *part == at).map_or(&[][..], |(_, value)| value);
+                FieldData::Bytes(prefix_of(table, &fields[at], whole))
+            }
+            FieldData::Null => FieldData::Null,
+        },
+    });
+    out.try_build(&of.tree.leaf, 0, parts).map_err(damaged)
+}
+
+/// At most so many bytes of a long value.
+fn fetch(store: &Store, bytes: &[u8], bytes_max: usize) -> Result<Vec<u8>> {
+    let reference = Reference::read(bytes).map_err(damaged)?;
+    let Some(local) = bytes.len().checked_sub(REFERENCE_BYTES) else {
+        return Err(Error::corrupt("a long value without a reference"));
+    };
+    let mut value = bytes[..local].to_vec();
+    btree::read_overflow(store, &reference, bytes_max.saturating_sub(value.len()), &mut value)?;
+    Ok(value)
 }

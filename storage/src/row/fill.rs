@@ -84,6 +84,7 @@ pub(super) fn fill(
             FieldSource::RowId => row.row_id = row_id(&field, page),
             FieldSource::TrxId => row.trx_id = TrxId::read(&page[field.start as usize..]),
             FieldSource::RollPtr => row.roll_ptr = RollPtr::read(&page[field.start as usize..]),
+            FieldSource::Word | FieldSource::Frequency | FieldSource::Element(_) => {}
         }
     }
     Ok(())

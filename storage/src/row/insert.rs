@@ -8,7 +8,7 @@ use super::foreign::{Turn, check_parents};
 use super::lock::{RowLock, gap_behind, insert_conflict, lock_row, split_gap, wait};
 use super::rollback::rollback_row;
 use super::write::{Changes, replace_deleted, stamp, write_long_values};
-use super::{Context, Scratch, Table, secondary};
+use super::{Context, Scratch, Table, entries, secondary};
 use crate::btree::{Aim, Change};
 use crate::error::{Error, Result};
 use crate::lock::{LockId, LockKind, LockMode, LockRequest};
@@ -60,6 +60,10 @@ pub(super) fn insert_version(
             trx.interrupt.pass();
             if ctx.foreign.is_some() {
                 check_parents(ctx, trx, table, Turn::Entry(index), version, changes)?;
+            }
+            if table.index_tree(index).several.is_some() {
+                entries::insert(ctx, trx, table, index, version, &mut scratch.entry)?;
+                continue;
             }
             build_entry(ctx.store, table, index, version, 0, &mut scratch.entry)?;
             secondary::insert(ctx, trx, table, index, &scratch.entry)?;

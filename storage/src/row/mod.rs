@@ -26,6 +26,8 @@
 //! unique secondary index by its hash. Locking reads in REPEATABLE READ and above lock the gaps between records, see
 //! `lock`.
 //!
+//! An index may have several entries of a row, or none: see `several`.
+//!
 //! Foreign keys read rows of other tables, and change them, see [`foreign`].
 //!
 //! # What a point UPDATE costs
@@ -53,6 +55,7 @@
 
 mod check;
 mod delete;
+mod entries;
 mod entry;
 mod fill;
 pub mod foreign;
@@ -60,14 +63,18 @@ mod get;
 mod insert;
 mod lock;
 mod locked;
+mod needed;
+mod postings;
 mod purge;
 mod remove;
 mod rollback;
 mod scan;
 mod secondary;
+mod several;
 mod statistics;
 mod table;
 mod update;
+mod values;
 mod version;
 mod write;
 
@@ -90,12 +97,15 @@ pub use get::get;
 pub use insert::insert;
 pub use lock::lock_auto_increment;
 pub use locked::{StoredKey, locked_key};
+pub use postings::{Posting, Wanted, identity_of_key, postings};
 pub use purge::{PurgeStep, PurgeView, Purger};
 pub use rollback::{rollback, rollback_step};
 pub use scan::{LEAVES_LOOKED_AT, Scan};
+pub use several::Several;
 pub use statistics::{IndexStatistics, TableStatistics, estimate, statistics};
 pub use table::{IndexTree, Table, layout};
 pub use update::update;
+pub use values::for_each_entry;
 
 /// What row operations work with.
 #[derive(Clone, Copy)]

@@ -8,6 +8,8 @@
 //!   deleted row
 //! ```
 //!
+//! Of the last the entries of a full-text or multi-valued index, too, where a long value was replaced: see `several`.
+//!
 //! An entry is removed only if it is delete-marked and no version of its row that a view may see still has it.
 //!
 //! Purge works under a *view*: the oldest that is open. A transaction that has ended for this view has ended for every
@@ -26,13 +28,16 @@ use std::sync::Arc;
 
 use format::ids::{PageId, RollPtr};
 use format::page::blob::{REFERENCE_BYTES, Reference};
-use format::record::FieldData;
+use format::record::{FieldData, RecordBuffer};
 use rustc_hash::FxHashSet;
 
 use super::entry::{Key, build_entry};
+use super::needed::Needed;
 use super::remove::remove_row;
 use super::secondary::Unneeded;
-use super::{Buffers, Context, Lookup, Scratch, Table, Version, emptied, secondary};
+use super::several::{NO_SOURCE, Several};
+use super::values::Reads;
+use super::{Buffers, Context, Lookup, Scratch, Table, Version, emptied, entries, secondary};
 use crate::btree;
 use crate::error::{Error, Result};
 use crate::mtr::Mtr;
@@ -215,7 +220,11 @@ impl Purger {
                 *place = Some(*value);
             }
         }
-        if undo.kind != UndoKind::UpdateDeleted {
+        let inserts_over = undo.kind == UndoKind::UpdateDeleted;
+        let is_long = |changed: &OldField<'_>| {
+            matches!(changed.value, FieldData::External(_)) && table.is_computed_from(changed.field)
+        };
+        if !inserts_over || changed.iter().any(is_long) {
             let _held = ctx.purge.hold();
             let mut scratch = Scratch::take();
             let Buffers { entry, .. } = &mut *scratch;
@@ -225,11 +234,25 @@ impl Purger {
                     || changed.iter().any(|changed| table.index_has(index, changed.field));
                 // An index that is newer than the undo record never had the entry, and may need fields that are not
                 // here.
-                let sources = &table.index_tree(index).sources;
+                let of = table.index_tree(index);
+                let sources = &of.sources;
+                if of.several.is_some() {
+                    if concerned {
+                        let wanted = |field: usize| {
+                            undo.kind == UndoKind::Delete || changed.iter().any(|changed| changed.field == field)
+                        };
+                        purge_several(ctx, table, index, &old, &version, &wanted, entry)?;
+                    }
+                    continue;
+                }
+                if inserts_over {
+                    continue;
+                }
                 if concerned && sources.iter().all(|source| old[usize::from(*source)].is_some()) {
                     build_entry(ctx.store, table, index, &version, 0, entry)?;
                     let nobody = format::ids::TrxId(0);
-                    secondary::remove(ctx, table, index, nobody, entry, Unneeded::IfDeleted)?;
+                    let (when, mut needed) = (Unneeded::IfDeleted, Needed::default());
+                    secondary::remove(ctx, table, index, nobody, entry, when, &mut needed)?;
                 }
             }
         }
@@ -255,6 +278,33 @@ impl Purger {
         };
         Ok(())
     }
+}
+
+/// Removes the several entries of an old version: of the fields that the undo record has, as far as they are wanted.
+fn purge_several(
+    ctx: &Context<'_>,
+    table: &Table,
+    index: usize,
+    old: &[Option<FieldData<'_>>],
+    version: &[FieldData<'_>],
+    wanted: &dyn Fn(usize) -> bool,
+    entry: &mut RecordBuffer,
+) -> Result<()> {
+    let of = table.index_tree(index);
+    let is_known = |field: u16| field == NO_SOURCE || old[usize::from(field)].is_some();
+    let mut needed = of.sources.to_vec();
+    if let Some(Several::Elements { source, .. }) = &of.several {
+        needed.push(*source);
+    }
+    // An index that is newer than the undo record may need fields that are not here.
+    if !needed.iter().all(|field| is_known(*field)) {
+        return Ok(());
+    }
+    // A multi-valued index is concerned as a whole, whichever of its parts has changed.
+    let words = matches!(of.several, Some(Several::Words { .. }));
+    let wanted = |field: usize| old[field].is_some() && (!words || wanted(field));
+    let how = (Unneeded::IfDeleted, Reads::WhatIsLeft);
+    entries::remove(ctx, format::ids::TrxId(0), table, index, version, &wanted, how, entry)
 }
 
 /// Frees the pages of a long value that an update replaced. The undo record keeps the reference to what is left of it.

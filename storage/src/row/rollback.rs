@@ -8,10 +8,12 @@ use format::ids::{RollPtr, TrxId, UndoNo};
 use format::record::compare_records;
 
 use super::entry::{Key, build_entry, damaged, version_of_record};
+use super::needed::Needed;
 use super::remove::{find_version, free_long_values, remove_clustered, remove_row};
 use super::secondary::Unneeded;
+use super::values::{Reads, all};
 use super::version::build_previous;
-use super::{Buffers, Context, Lookup, Scratch, Table, secondary};
+use super::{Buffers, Context, Lookup, Scratch, Table, entries, secondary};
 use crate::btree::{Aim, Change};
 use crate::error::{Error, Result};
 use crate::mtr::Mtr;
@@ -109,8 +111,13 @@ fn undo_insert(ctx: &Context<'_>, trx_id: TrxId, table: &Table, key: &Key<'_>, r
     for index in table.secondary() {
         // Before this row there was no record with its key, not even a delete-marked one: no other version needs the
         // entry.
+        let how = (Unneeded::Surely, Reads::Whole);
+        if table.index_tree(index).several.is_some() {
+            entries::remove(ctx, trx_id, table, index, &version, &all, how, entry)?;
+            continue;
+        }
         build_entry(ctx.store, table, index, &version, 0, entry)?;
-        secondary::remove(ctx, table, index, trx_id, entry, Unneeded::Surely)?;
+        secondary::remove(ctx, table, index, trx_id, entry, Unneeded::Surely, &mut Needed::default())?;
     }
     free_long_values(ctx, table, key, roll_ptr, |_, _| true)?;
     remove_clustered(ctx, table, key, roll_ptr)
@@ -141,6 +148,17 @@ fn undo_update(
 
     for index in table.secondary() {
         let tree = table.tree(index);
+        if table.index_tree(index).several.is_some() {
+            match undo.kind {
+                UndoKind::Delete => entries::put_back(ctx, trx_id, table, index, &before, entry)?,
+                UndoKind::UpdateDeleted => {
+                    let how = (Unneeded::ButForCurrent, Reads::Whole);
+                    entries::remove(ctx, trx_id, table, index, &after, &all, how, entry)?;
+                }
+                _ => entries::undo_update(ctx, trx_id, table, index, &before, &after, entry)?,
+            }
+            continue;
+        }
         match undo.kind {
             UndoKind::Delete => {
                 // Its bytes may be those of a later version that compared equal, so it is written anew.
@@ -149,7 +167,8 @@ fn undo_update(
             }
             UndoKind::UpdateDeleted => {
                 build_entry(ctx.store, table, index, &after, 0, entry)?;
-                secondary::remove(ctx, table, index, trx_id, entry, Unneeded::ButForCurrent)?;
+                let mut needed = Needed::default();
+                secondary::remove(ctx, table, index, trx_id, entry, Unneeded::ButForCurrent, &mut needed)?;
             }
             _ => {
                 let sources = &table.index_tree(index).sources;
@@ -164,7 +183,8 @@ fn undo_update(
                 let (left, right) = (&*entry, &*other_entry);
                 let order = compare_records(&tree.leaf, left.bytes(), left.origin(), right.bytes(), right.origin());
                 if order.map_err(damaged)?.is_ne() {
-                    secondary::remove(ctx, table, index, trx_id, other_entry, Unneeded::ButForCurrent)?;
+                    let (when, mut needed) = (Unneeded::ButForCurrent, Needed::default());
+                    secondary::remove(ctx, table, index, trx_id, other_entry, when, &mut needed)?;
                 }
                 secondary::put_back(ctx, tree, trx_id, entry)?;
             }

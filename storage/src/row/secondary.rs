@@ -9,7 +9,7 @@ use format::redo::PageOp;
 
 use super::entry::{Key, damaged, hash_key};
 use super::lock::{RowLock, gap_behind, insert_conflict, join_gap, lock_id, lock_row, split_gap, wait};
-use super::version::has_entry;
+use super::needed::Needed;
 use super::{Context, Table};
 use crate::btree::{Aim, Change, Place, Removal, Tree};
 use crate::error::{Error, Result};
@@ -148,6 +148,7 @@ pub(super) fn remove(
     trx_id: TrxId,
     entry: &RecordBuffer,
     when: Unneeded,
+    needed: &mut Needed,
 ) -> Result<()> {
     let tree = table.tree(index);
     let key = Key::of_buffer(entry, &tree.leaf)?;
@@ -165,12 +166,12 @@ pub(super) fn remove(
         match when {
             Unneeded::Surely => {}
             Unneeded::IfDeleted => {
-                if !deleted || has_entry(ctx, table, index, entry, true)? {
+                if !deleted || needed.has_entry(ctx, table, index, entry, true)? {
                     return Ok(());
                 }
             }
             Unneeded::ButForCurrent => {
-                if has_entry(ctx, table, index, entry, false)? {
+                if needed.has_entry(ctx, table, index, entry, false)? {
                     return mark_at(tree, mtr, &place, trx_id);
                 }
             }

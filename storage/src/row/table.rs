@@ -3,9 +3,13 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use format::collation::CollationId;
+use format::fulltext::{Analyzer, FREQUENCY_BYTES_MAX, WORD_CHARS_MAX};
 use format::ids::TableId;
 use format::record::{FieldLayout, Layout, Length};
+use format::value::ColumnType;
 
+use super::several::{NO_SOURCE, Several};
 use crate::btree::Tree;
 use crate::error::{Error, Result};
 use crate::schema::{self, FieldSource, Index};
@@ -18,14 +22,28 @@ pub struct Table {
     trees: Vec<IndexTree>,
     /// For each field of the clustered record: the most bytes that a secondary index has of it, 0 if none has it.
     indexed: Box<[u32]>,
+    /// For each field of the clustered record: what indexes compute several entries from it.
+    computed: Box<[Computed]>,
+}
+
+/// What indexes compute several entries from a field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Computed {
+    /// Full-text ones: without the row's other fields.
+    words: bool,
+    /// Multi-valued ones: together with other fields.
+    elements: bool,
 }
 
 /// An index: its tree, and where its fields come from.
 #[derive(Debug)]
 pub struct IndexTree {
     pub tree: Tree,
-    /// For each field of a leaf record, the field of the clustered record that holds its column whole.
+    /// For each field of a leaf record, the field of the clustered record that holds its column whole; [`NO_SOURCE`] for
+    /// what is computed.
     pub sources: Box<[u16]>,
+    /// How a row's several entries are computed, if there are several.
+    pub several: Option<Several>,
     /// For each key field of the clustered record, the field of this index's record that holds it.
     pub key_at: Box<[u16]>,
 }
@@ -46,6 +64,16 @@ pub fn layout(table: &schema::Table, index: &Index) -> Layout {
         .map(|field| match field.source {
             FieldSource::RowId | FieldSource::TrxId => FieldLayout::fixed(6),
             FieldSource::RollPtr => FieldLayout::fixed(7),
+            FieldSource::Word => {
+                let collation = collation_of(table, index.parts[0].column);
+                ColumnType::VarChar { chars: u32::from(WORD_CHARS_MAX), collation }.layout(false)
+            }
+            FieldSource::Frequency => FieldLayout::variable(FREQUENCY_BYTES_MAX as u32, false),
+            FieldSource::Element(column) => {
+                let part = index.parts.iter().find(|part| part.column == usize::from(column));
+                let elements = part.and_then(|part| part.elements.as_ref());
+                elements.expect("an element of a part with elements").layout(true)
+            }
             FieldSource::Column(column) => {
                 let column = &table.columns[usize::from(column)];
                 let whole = column.ty.layout(column.nullable);
@@ -62,11 +90,17 @@ pub fn layout(table: &schema::Table, index: &Index) -> Layout {
     if index.clustered { Layout::clustered(fields, index.unique_fields) } else { Layout::secondary(fields) }
 }
 
+/// The collation of a column that holds text.
+fn collation_of(table: &schema::Table, column: usize) -> CollationId {
+    table.columns[column].ty.collation().unwrap_or(CollationId::BINARY)
+}
+
 impl Table {
     /// Opens the trees of a table whose tablespace is open.
     pub fn open(store: &Store, schema: Arc<schema::Table>) -> Result<Table> {
         let clustered = &schema.indexes[0];
         let mut indexed = vec![0_u32; clustered.fields.len()].into_boxed_slice();
+        let mut computed = vec![Computed::default(); clustered.fields.len()].into_boxed_slice();
         let mut trees = Vec::with_capacity(schema.indexes.len());
         for index in &schema.indexes {
             let tree = Tree::open(store, index.space, index.root, index.id, layout(&schema, index))?;
@@ -77,9 +111,18 @@ impl Table {
                 }
             };
             if !index.clustered {
-                for (field, &source) in index.fields.iter().zip(&sources) {
+                for (field, &source) in index.fields.iter().zip(&sources).filter(|(_, source)| **source != NO_SOURCE) {
                     let bytes = &mut indexed[usize::from(source)];
                     *bytes = (*bytes).max(field.prefix_bytes.unwrap_or(u32::MAX));
+                }
+            }
+            let field_of = |column: usize| whole_field(clustered, FieldSource::Column(column as u16));
+            let several = Several::of(index, |column| collation_of(&schema, column), field_of)?;
+            for &field in several.iter().flat_map(Several::fields) {
+                let computed = &mut computed[usize::from(field)];
+                match several {
+                    Some(Several::Words { .. }) => computed.words = true,
+                    _ => computed.elements = true,
                 }
             }
             let key_at = (0..clustered.unique_fields)
@@ -92,9 +135,9 @@ impl Table {
                     found.map(|at| at as u16).ok_or_else(|| Error::corrupt("an index without the clustered key"))
                 })
                 .collect::<Result<_>>()?;
-            trees.push(IndexTree { tree, sources, key_at });
+            trees.push(IndexTree { tree, sources, several, key_at });
         }
-        Ok(Table { schema, trees, indexed })
+        Ok(Table { schema, trees, indexed, computed })
     }
 
     #[inline]
@@ -133,7 +176,20 @@ impl Table {
     /// Whether some secondary index has this field of the clustered record.
     #[inline]
     pub fn is_indexed(&self, field: usize) -> bool {
-        self.indexed[field] > 0
+        self.indexed[field] > 0 || self.computed[field] != Computed::default()
+    }
+
+    /// Whether some secondary index needs this field of the clustered record to find its entries when another field has
+    /// changed.
+    #[inline]
+    pub fn is_needed_beside(&self, field: usize) -> bool {
+        self.indexed[field] > 0 || self.computed[field].elements
+    }
+
+    /// Whether several entries are computed from this field of the clustered record.
+    #[inline]
+    pub fn is_computed_from(&self, field: usize) -> bool {
+        self.computed[field] != Computed::default()
     }
 
     /// The most bytes that a secondary index has of this field of the clustered record.
@@ -145,7 +201,17 @@ impl Table {
     /// Whether an index has a field of the clustered record.
     #[inline]
     pub fn index_has(&self, index: usize, field: usize) -> bool {
-        self.trees[index].sources.iter().any(|source| usize::from(*source) == field)
+        let of = &self.trees[index];
+        let computed = of.several.as_ref().map_or(&[][..], Several::fields);
+        of.sources.iter().chain(computed).any(|source| usize::from(*source) == field)
+    }
+
+    /// How a full-text index cuts texts.
+    pub fn analyzer(&self, index: usize) -> Option<&Analyzer> {
+        match &self.trees[index].several {
+            Some(Several::Words { analyzer, .. }) => Some(analyzer),
+            _ => None,
+        }
     }
 
     #[inline]
@@ -158,6 +224,7 @@ impl Table {
 fn whole_field(clustered: &Index, source: FieldSource) -> Result<u16> {
     let found = match source {
         FieldSource::Column(column) => clustered.field_of_column[usize::from(column)],
+        FieldSource::Word | FieldSource::Frequency | FieldSource::Element(_) => Some(NO_SOURCE),
         other => clustered.fields.iter().position(|field| field.source == other).map(|at| at as u16),
     };
     found.ok_or_else(|| Error::corrupt("an index on a column that no row has"))

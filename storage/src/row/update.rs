@@ -10,7 +10,7 @@ use super::insert::insert_version;
 use super::lock::{RowLock, lock_row, wait};
 use super::rollback::rollback_row;
 use super::write::{Changes, key_of_row, stamp, whole_version, write_long_values, write_undo};
-use super::{Buffers, Context, Scratch, Table, Version, delete, emptied, secondary};
+use super::{Buffers, Context, Scratch, Table, Version, delete, emptied, entries, secondary};
 use crate::btree::{Aim, Change};
 use crate::error::{Error, Result};
 use crate::lock::{LockKind, LockMode};
@@ -138,7 +138,12 @@ fn change(
         }
 
         for index in table.secondary() {
-            let sources = &table.index_tree(index).sources;
+            let of = table.index_tree(index);
+            if of.several.is_some() {
+                entries::update(ctx, trx, table, index, &before, &after, entry)?;
+                continue;
+            }
+            let sources = &of.sources;
             if sources.iter().all(|source| before[usize::from(*source)] == after[usize::from(*source)]) {
                 continue;
             }

@@ -18,6 +18,7 @@ use format::page::index::SearchMode;
 use format::record::{FieldData, Offsets, RecordBuffer, compare_records, is_deleted};
 
 use super::entry::{Key, build_entry, damaged, version_of_record};
+use super::values::version_has_entry;
 use super::{Buffers, Context, Scratch, Table};
 use crate::error::{Error, Result};
 use crate::transaction::Transaction;
@@ -154,6 +155,9 @@ pub(super) fn record_has_entry(
     table.rows().leaf.parse_into(bytes, origin, offsets).map_err(damaged)?;
     let mut version = Vec::new();
     version_of_record(bytes, offsets, &mut version);
+    if table.index_tree(index).several.is_some() {
+        return version_has_entry(ctx.store, table, index, &version, entry, other_entry);
+    }
     build_entry(ctx.store, table, index, &version, 0, other_entry)?;
     let layout = &table.tree(index).leaf;
     let order = compare_records(layout, entry.bytes(), entry.origin(), other_entry.bytes(), other_entry.origin());

@@ -71,14 +71,19 @@ pub(super) fn write_undo(
     undo.list(changed.clone().count());
     let mut touches_index = after.is_none();
     for field in changed {
-        touches_index |= table.is_indexed(field);
+        touches_index |= table.is_needed_beside(field);
         put_field(ctx, table, undo, field, before[field])?;
     }
+    // The purge of this record removes several entries then, see `several`.
+    let frees_array = (0..before.len()).any(|field| {
+        table.is_computed_from(field) && differs(&field) && matches!(before[field], FieldData::External(_))
+    });
     let needed = |field: &usize| {
+        let of_index = if after.is_none() { table.is_indexed(*field) } else { table.is_needed_beside(*field) };
         touches_index
-            && kind != UndoKind::UpdateDeleted
+            && (kind != UndoKind::UpdateDeleted || frees_array)
             && *field >= key_fields
-            && table.is_indexed(*field)
+            && of_index
             && !differs(field)
     };
     let others = (0..before.len()).filter(needed);

@@ -117,7 +117,7 @@ pub fn begins_with(parts: &[IndexPart], columns: &[usize]) -> bool {
 
 /// Whether a definition has an index that serves a foreign key on these columns.
 pub fn is_served(indexes: &[IndexDefinition], columns: &[usize]) -> bool {
-    indexes.iter().any(|index| begins_with(&index.parts, columns))
+    indexes.iter().any(|index| !index.has_several_entries() && begins_with(&index.parts, columns))
 }
 
 /// Whether stored values of the two types can be compared as they are: numbers need the same width and sign, texts the

@@ -11,7 +11,11 @@
 //! clustered node       key columns (or DB_ROW_ID), child page
 //! secondary leaf       index columns, then the key columns of the clustered index that are not among them
 //! secondary node       all fields of the secondary leaf, child page
+//! full-text leaf       word, the key columns of the clustered index, frequency and column (see `format::fulltext`)
+//! multi-valued leaf    as a secondary leaf, with one element of the array in place of the column that holds it
 //! ```
+//!
+//! Of the last two a row has *several entries*, and maybe none: [`Index::has_several_entries`].
 //!
 //! Invariants:
 //!
@@ -31,6 +35,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use format::collation::CollationId;
+use format::fulltext::Tokenizer;
 use format::ids::{IndexId, PageNo, SpaceId, TableId};
 use format::transform::Algorithm;
 use format::value::ColumnType;
@@ -198,6 +203,16 @@ pub struct IndexPart {
     pub prefix_chars: Option<u32>,
     /// Kept for SHOW CREATE TABLE; the tree is ascending and is read backwards.
     pub descending: bool,
+    /// The column holds arrays of values of this type (see `format::value::array`), and each element has an entry. At
+    /// most one part of an index is such a part.
+    pub elements: Option<ColumnType>,
+}
+
+impl IndexPart {
+    /// A whole column, ascending.
+    pub fn new(column: usize) -> IndexPart {
+        IndexPart { column, prefix_chars: None, descending: false, elements: None }
+    }
 }
 
 /// An index that a user asks for.
@@ -213,12 +228,14 @@ pub struct IndexDefinition {
     pub invisible: bool,
     /// Generated for a foreign key without an index; a declared index replaces it.
     pub generated: bool,
+    /// A full-text index, and how it cuts texts. Its parts are columns of one collation.
+    pub fulltext: Option<Tokenizer>,
 }
 
 impl IndexDefinition {
     /// An index on whole columns, by their ordinals. The name says whether it is the primary key, as in MySQL.
     pub fn new(name: &str, unique: bool, columns: &[usize]) -> IndexDefinition {
-        let part = |column: &usize| IndexPart { column: *column, prefix_chars: None, descending: false };
+        let part = |column: &usize| IndexPart::new(*column);
         IndexDefinition {
             name: name.into(),
             unique,
@@ -226,6 +243,11 @@ impl IndexDefinition {
             parts: columns.iter().map(part).collect(),
             ..IndexDefinition::default()
         }
+    }
+
+    /// See [`Index::has_several_entries`].
+    pub fn has_several_entries(&self) -> bool {
+        self.fulltext.is_some() || self.parts.iter().any(|part| part.elements.is_some())
     }
 }
 
@@ -242,6 +264,7 @@ pub struct Index {
     pub algorithm: Option<Box<str>>,
     pub invisible: bool,
     pub generated: bool,
+    pub fulltext: Option<Tokenizer>,
     pub space: SpaceId,
     pub root: PageNo,
     pub clustered: bool,
@@ -249,7 +272,8 @@ pub struct Index {
     pub fields: Vec<IndexField>,
     /// How many fields, from the left, order the records and tell any two apart.
     pub unique_fields: usize,
-    /// Where each column of the table lies in this index whole, not as a prefix: position in `fields`.
+    /// Where each column of the table lies in this index whole, not as a prefix: position in `fields`. An index of which a
+    /// row has several entries stands for no column.
     pub field_of_column: Vec<Option<u16>>,
 }
 
@@ -273,6 +297,12 @@ pub enum FieldSource {
     TrxId,
     /// DB_ROLL_PTR, 7 bytes.
     RollPtr,
+    /// One element of the array that this column holds.
+    Element(u16),
+    /// A word of one of the columns of a full-text index.
+    Word,
+    /// How often that word occurs, and in which column.
+    Frequency,
 }
 
 /// How the pages of a table are stored.
@@ -425,14 +455,22 @@ impl Index {
         self.parts.is_empty()
     }
 
+    /// Whether a row has an entry for each of several values, or none: in a full-text or multi-valued index. The entries
+    /// tell nothing of a row but that it has this value: such an index gives no order and no column of the row.
+    #[inline]
+    pub fn has_several_entries(&self) -> bool {
+        self.fulltext.is_some() || self.parts.iter().any(|part| part.elements.is_some())
+    }
+
     /// Whether a lookup by all `parts` finds at most one row, whatever the values.
     pub fn is_unique_not_null(&self, table: &Table) -> bool {
-        self.unique && self.parts.iter().all(|part| !table.columns[part.column].nullable)
+        self.unique && !self.has_several_entries() && self.parts.iter().all(|part| !table.columns[part.column].nullable)
     }
 
     /// Whether every column of `columns` can be read from this index without visiting the clustered one.
     pub fn covers(&self, columns: &ColumnSet) -> bool {
-        self.clustered || columns.iter().all(|column| self.field_of_column[column].is_some())
+        self.clustered
+            || !self.has_several_entries() && columns.iter().all(|column| self.field_of_column[column].is_some())
     }
 
     pub fn definition(&self) -> IndexDefinition {
@@ -445,6 +483,7 @@ impl Index {
             algorithm: self.algorithm.clone(),
             invisible: self.invisible,
             generated: self.generated,
+            fulltext: self.fulltext.clone(),
         }
     }
 }

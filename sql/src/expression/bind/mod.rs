@@ -19,6 +19,9 @@ use std::sync::Arc;
 use format::collation::{Charset, Collation, CollationId, collation};
 use format::value::Value;
 
+use storage::Table;
+
+use super::fulltext::Search;
 use super::functions::{self, Typing, agree, as_number, convert_charset};
 use super::pattern::{self, Regex};
 use super::rule::{Comparison, comparison_of};
@@ -74,6 +77,11 @@ pub trait Scope {
     /// GROUPING(): which of its arguments a row of WITH ROLLUP sums up.
     fn grouping(&self, _args: &[ast::Expr]) -> Result<Expr> {
         Err(Error::invalid_group_function())
+    }
+
+    /// The full-text index over the columns of a MATCH, and the columns in its order.
+    fn fulltext(&self, _columns: &[Expr]) -> Result<(Arc<Table>, usize, Vec<Expr>)> {
+        Err(Error::wrong_arguments("MATCH"))
     }
 
     /// Whether aggregates may stand in this scope, in the clause of the outer query that this one is part of, and so
@@ -258,6 +266,7 @@ impl<'a> Binder<'a> {
             ast::Expr::Aggregate(aggregate) => self.scope.aggregate(aggregate),
             ast::Expr::Window(call) => self.scope.window(call),
             ast::Expr::Grouping(args) => self.scope.grouping(args),
+            ast::Expr::Match(written) => self.match_against(written),
             ast::Expr::Cast { expr, to } => self.cast(expr, to),
             ast::Expr::ConvertUsing { expr, charset } => {
                 let expr = self.bind(expr)?;
@@ -426,6 +435,28 @@ impl<'a> Binder<'a> {
         let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
         let ty = TypeInfo::of_column(&function.returns, true);
         Ok(Some(Expr { node: Node::Stored { function, args }, ty }))
+    }
+
+    #[inline(never)]
+    fn match_against(&mut self, written: &ast::Match) -> Result<Expr> {
+        let columns = written.columns.iter().map(|column| self.bind(column)).collect::<Result<Vec<_>>>()?;
+        let (table, index, mut args) = self.scope.fulltext(&columns)?;
+        let against = self.bind(&written.against)?;
+        let mut fixed = true;
+        against.walk(&mut |expr| match &expr.node {
+            Node::UserVariable(_) => {}
+            Node::Call { function, .. } => fixed &= function.deterministic,
+            Node::AssignVariable(..) | Node::Stored { .. } | Node::Aggregate(_) | Node::Window(_) => fixed = false,
+            _ => fixed &= expr.as_column().is_none() && expr.subquery().is_none(),
+        });
+        if !fixed {
+            return Err(Error::wrong_arguments("AGAINST"));
+        }
+        let charset = args[0].ty.charset();
+        let ty = TypeInfo::string(against.ty.length, args[0].ty.collation, Coercibility::Implicit);
+        args.push(Expr { node: Node::ToCharset { expr: Box::new(against), to: charset }, ty });
+        let search = Arc::new(Search { table, index, mode: written.mode });
+        Ok(Expr { node: Node::Match { search, args }, ty: TypeInfo::double().not_null() })
     }
 
     #[inline(never)]

@@ -120,6 +120,8 @@ pub struct IndexSpec {
     pub algorithm: Option<String>,
     pub if_not_exists: bool,
     pub key_block_size: Option<u64>,
+    /// WITH PARSER
+    pub parser: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

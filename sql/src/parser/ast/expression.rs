@@ -151,8 +151,26 @@ pub enum Expr {
     /// VALUES(column) in ON DUPLICATE KEY UPDATE
     ValuesOf(ColumnName),
     JsonValue(Box<JsonValue>),
-    /// MATCH ... AGAINST ...: answered with 1235 and this name.
+    Match(Box<Match>),
+    /// Answered with 1235 and this name.
     Unsupported(String),
+}
+
+/// MATCH (columns) AGAINST (text mode)
+#[derive(Debug, Clone, PartialEq)]
+pub struct Match {
+    pub columns: Vec<Expr>,
+    pub against: Expr,
+    pub mode: MatchMode,
+}
+
+/// How the text of AGAINST is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MatchMode {
+    /// IN BOOLEAN MODE
+    pub boolean: bool,
+    /// WITH QUERY EXPANSION
+    pub expansion: bool,
 }
 
 /// JSON_VALUE(document, path RETURNING type ... ON EMPTY ... ON ERROR)

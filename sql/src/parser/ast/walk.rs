@@ -70,6 +70,10 @@ impl Expr {
             | Expr::Char { args, .. }
             | Expr::Grouping(args)
             | Expr::Row(args) => args.iter_mut().try_for_each(visit),
+            Expr::Match(search) => {
+                search.columns.iter_mut().try_for_each(&mut *visit)?;
+                visit(&mut search.against)
+            }
             Expr::JsonValue(value) => {
                 visit(&mut value.document)?;
                 visit(&mut value.path)?;

@@ -179,8 +179,8 @@ impl Parser<'_> {
                 index.invisible = true;
             } else if self.take_words(&["NOT", "IGNORED"]) {
                 index.invisible = false;
-            } else if self.take_words(&["WITH", "PARSER"]) {
-                self.name()?;
+            } else if index.kind == IndexKind::FullText && self.take_words(&["WITH", "PARSER"]) {
+                index.parser = Some(self.name()?);
             } else if self.take_word("ENGINE_ATTRIBUTE") || self.take_word("SECONDARY_ENGINE_ATTRIBUTE") {
                 self.take_symbol("=");
                 self.text()?;

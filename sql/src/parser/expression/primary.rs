@@ -195,8 +195,7 @@ impl Parser<'_> {
             }
             b"MATCH" => {
                 self.advance();
-                self.skip_match()?;
-                Ok(Expr::Unsupported("MATCH ... AGAINST".into()))
+                self.match_against()
             }
             b"CURRENT_USER" | b"CURRENT_DATE" | b"UTC_DATE" | b"CURRENT_TIME" | b"UTC_TIME" | b"CURRENT_TIMESTAMP"
             | b"LOCALTIME" | b"LOCALTIMESTAMP" | b"UTC_TIMESTAMP" => self.clock_or_user(&upper),
@@ -230,15 +229,18 @@ impl Parser<'_> {
         Ok(Expr::Literal(literal))
     }
 
-    fn skip_match(&mut self) -> Result<()> {
-        if self.take_symbol("(") {
-            self.skip_parenthesized()?;
-        } else {
-            self.list(Self::column_name)?;
-        }
+    /// What follows MATCH.
+    fn match_against(&mut self) -> Result<Expr> {
+        let column = |parser: &mut Self| parser.column_name().map(Expr::Column);
+        let columns = if self.is_symbol("(") { self.parenthesized_list(column)? } else { self.list(column)? };
         self.expect_word("AGAINST")?;
         self.expect_symbol("(")?;
-        self.skip_parenthesized()
+        let against = self.bits(0)?;
+        let natural = self.take_words(&["IN", "NATURAL", "LANGUAGE", "MODE"]);
+        let boolean = !natural && self.take_words(&["IN", "BOOLEAN", "MODE"]);
+        let expansion = !boolean && self.take_words(&["WITH", "QUERY", "EXPANSION"]);
+        self.expect_symbol(")")?;
+        Ok(Expr::Match(Box::new(Match { columns, against, mode: MatchMode { boolean, expansion } })))
     }
 
     /// Functions that may be called without parentheses.

@@ -56,6 +56,15 @@ pub(super) const LIST: &[Variable] = &[
     )
     .at_start(),
     v("innodb_flush_neighbors", Global, int(0, 2), "0", "Flush dirty pages of the same extent along"),
+    v("innodb_ft_enable_stopword", Both, Bool, "ON", "New full-text indexes leave out stop words"),
+    v("innodb_ft_max_token_size", Global, int(10, 84), "84", "Characters of the longest word of new full-text indexes")
+        .at_start(),
+    v("innodb_ft_min_token_size", Global, int(0, 16), "3", "Characters of the shortest word of new full-text indexes")
+        .at_start(),
+    v("innodb_ft_server_stopword_table", Global, Text, "", "database/table of stop words for new full-text indexes")
+        .null(),
+    v("innodb_ft_user_stopword_table", Both, Text, "", "The session's database/table of stop words").null(),
+    v("ngram_token_size", Global, int(1, 10), "2", "Characters of a token of new indexes WITH PARSER ngram").at_start(),
     v("innodb_io_capacity", Global, int(100, U32), "2000", "Pages flushed each second in the background"),
     v("innodb_io_capacity_max", Global, int(100, U32), "20000", "The same under pressure"),
     v("innodb_lock_wait_timeout", Both, int(0, 1_073_741_824), "50", "Seconds to wait for a row lock; 0: not at all"),

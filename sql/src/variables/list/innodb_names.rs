@@ -64,8 +64,6 @@ pub(super) const LIST: &[Variable] = &[
         .inert("sql_require_primary_key does this"),
     v("innodb_fsync_threshold", Global, int(0, ANY), "0", "Bytes between syncs of a new file").inert(AUTOMATIC),
     v("innodb_ft_cache_size", Global, int(1_600_000, 80_000_000), "8000000", "Full-text search").at_start().inert(GONE),
-    v("innodb_ft_max_token_size", Global, int(10, 84), "84", "Full-text search").at_start().inert(GONE),
-    v("innodb_ft_min_token_size", Global, int(0, 16), "3", "Full-text search").at_start().inert(GONE),
     v("innodb_idle_flush_pct", Global, int(0, 100), "100", "Flushing when idle").inert(AUTOMATIC),
     v("innodb_large_prefix", Global, Bool, "ON", "Index prefixes up to 3072 bytes").inert(ALWAYS_ON),
     v("innodb_locks_unsafe_for_binlog", Global, Bool, "OFF", "No gap locks").at_start().inert(GONE),

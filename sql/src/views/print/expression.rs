@@ -313,6 +313,24 @@ impl Printer<'_> {
             Expr::Parameter(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Assign(..) => {
                 return Err(Error::view_select_variable());
             }
+            Expr::Match(search) => {
+                self.put("(match ");
+                for (at, column) in search.columns.iter().enumerate() {
+                    if at > 0 {
+                        self.put(",");
+                    }
+                    self.expr(column)?;
+                }
+                self.put(" against (");
+                self.expr(&search.against)?;
+                if search.mode.boolean {
+                    self.put(" in boolean mode");
+                }
+                if search.mode.expansion {
+                    self.put(" with query expansion");
+                }
+                self.put("))");
+            }
             Expr::Unsupported(what) => return Err(Error::unsupported(what.clone())),
             _ => return Err(unknown("this expression")),
         }
