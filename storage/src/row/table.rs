@@ -18,6 +18,8 @@ pub struct Table {
     trees: Vec<IndexTree>,
     /// For each field of the clustered record: the most bytes that a secondary index has of it, 0 if none has it.
     indexed: Box<[u32]>,
+    /// Of a table that is divided: where its rows are. It has no trees itself.
+    partitions: Vec<Arc<Table>>,
 }
 
 /// An index: its tree, and where its fields come from.
@@ -63,8 +65,13 @@ pub fn layout(table: &schema::Table, index: &Index) -> Layout {
 }
 
 impl Table {
-    /// Opens the trees of a table whose tablespace is open.
+    /// Opens the trees of a table, and of its partitions, whose tablespaces are open.
     pub fn open(store: &Store, schema: Arc<schema::Table>) -> Result<Table> {
+        if schema.is_partitioned() {
+            let open = |one: &Arc<schema::Table>| Table::open(store, one.clone()).map(Arc::new);
+            let partitions = schema.partitions.iter().map(open).collect::<Result<_>>()?;
+            return Ok(Table { schema, trees: Vec::new(), indexed: Box::default(), partitions });
+        }
         let clustered = &schema.indexes[0];
         let mut indexed = vec![0_u32; clustered.fields.len()].into_boxed_slice();
         let mut trees = Vec::with_capacity(schema.indexes.len());
@@ -94,7 +101,18 @@ impl Table {
                 .collect::<Result<_>>()?;
             trees.push(IndexTree { tree, sources, key_at });
         }
-        Ok(Table { schema, trees, indexed })
+        Ok(Table { schema, trees, indexed, partitions: Vec::new() })
+    }
+
+    /// Where the rows of a table that is divided are.
+    #[inline]
+    pub fn partitions(&self) -> &[Arc<Table>] {
+        &self.partitions
+    }
+
+    /// What has trees: the partitions, or the table itself.
+    pub fn files(self: &Arc<Table>) -> &[Arc<Table>] {
+        if self.schema.is_partitioned() { &self.partitions } else { std::slice::from_ref(self) }
     }
 
     #[inline]
