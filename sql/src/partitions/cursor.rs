@@ -82,7 +82,8 @@ impl<'k> Several<'k> {
 
     /// Whether the rows come in the order of the index.
     pub fn is_in_order(&self) -> bool {
-        self.ordered || self.left.len() + self.open.len() <= 1
+        let is_whole = self.table.indexes[self.index].parts.iter().all(|part| part.prefix_chars.is_none());
+        self.ordered && is_whole || self.left.len() + self.open.len() <= 1
     }
 
     fn begin(&mut self, trx: &mut Trx, partition: usize) -> storage::Result<()> {
