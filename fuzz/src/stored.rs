@@ -4,16 +4,17 @@
 use std::sync::{Arc, OnceLock};
 
 use format::checksum::{crc32c, crc32c_append};
+use format::ids::{IndexId, PageNo, SpaceId, TableId};
 use format::page::{header, undo};
 use format::value::ColumnType;
 use format::xid::Xid;
 use storage::backup::{ArchiveWriter, Backup, Restore, Verify, read_archive};
-use storage::dictionary::codec;
+use storage::dictionary::{Identity, codec};
 use storage::io::sim::SimDisk;
 use storage::io::{Caching, Disk, OpenMode};
 use storage::schema::{
-    Check, Column, ColumnDefault, ColumnSet, Compression, ForeignKey, Generated, IndexDefinition, IndexPart, ReadMode,
-    ReferentialAction, Row, TableDefinition, TableOptions,
+    Check, Column, ColumnDefault, ColumnSet, Compression, ForeignKey, Generated, IndexDefinition, IndexPart,
+    PartitionDefinition, Partitioning, ReadMode, ReferentialAction, Row, TableDefinition, TableOptions,
 };
 use storage::tablespace::{doublewrite, encryption};
 use storage::{Config, Engine, TrxOptions};
@@ -259,7 +260,17 @@ pub fn key_ring(random: &mut Random) {
     let _ = encryption::count_keys(&random.text(200));
 }
 
-/// Options, columns and indexes as the system tables keep them.
+fn identity(number: u64) -> Identity {
+    Identity {
+        id: TableId(number),
+        space: SpaceId(number as u32),
+        created_us: number,
+        indexes: vec![(IndexId(number), PageNo(4))],
+        partitions: Vec::new(),
+    }
+}
+
+/// Options, columns, indexes and partitions as the system tables keep them.
 pub fn description(random: &mut Random) {
     let options = TableOptions {
         compression: Compression::ZSTD,
@@ -276,7 +287,18 @@ pub fn description(random: &mut Random) {
         on_update: ReferentialAction::SetNull,
     };
     let check = Check { name: "c_chk_1".into(), condition: "(`c` > 0)".into(), enforced: true };
-    let mut options = codec::write_options(&options, &[key], &[check]);
+    let part = |name: &str| PartitionDefinition {
+        name: name.into(),
+        subpartition: Some("s".into()),
+        compression: Some((Compression::ZSTD, Some(3))),
+    };
+    let mut options = codec::write_options(&codec::TableFacts {
+        options,
+        foreign_keys: vec![key],
+        checks: vec![check],
+        partitioning: Some(Box::new(Partitioning { rule: "HASH (`c`)".into(), parts: vec![part("p0"), part("p1")] })),
+        partitions: vec![identity(7), identity(8)],
+    });
     let mut column = codec::write_column(&Column {
         name: "c".into(),
         ty: ColumnType::Int { bytes: 4, unsigned: true },

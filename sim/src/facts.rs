@@ -64,7 +64,7 @@ pub fn keep_facts(
                         true => indexes.push(IndexDefinition::new(OWN_INDEX, false, &[K, NAME])),
                         false => indexes.retain(|index| &*index.name != OWN_INDEX),
                     }
-                    if copies { alteration.copy(None).map(|_| ()) } else { alteration.in_place().map(|_| ()) }
+                    if copies { alteration.copy(None, None).map(|_| ()) } else { alteration.in_place().map(|_| ()) }
                 });
                 altered.map(|_| ())
             }

@@ -434,6 +434,9 @@ fn body(head: String, table: &Table, auto_increment: u64) -> String {
     if !table.options.comment.is_empty() {
         let _ = write!(out, " COMMENT={}", literal(&table.options.comment));
     }
+    if let Some(partitioning) = &table.partitioning {
+        out.push_str(&crate::partitions::print::shown(&partitioning.rule));
+    }
     out
 }
 

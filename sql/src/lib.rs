@@ -42,6 +42,10 @@ pub mod column_types;
 
 pub mod expression;
 
+pub mod catalog;
+
+pub mod partitions;
+
 pub mod replication;
 
 pub mod instance;
@@ -59,8 +63,6 @@ pub mod information_schema;
 pub mod monitor;
 
 pub mod show;
-
-pub mod catalog;
 
 pub mod table_locks;
 

@@ -19,6 +19,8 @@
 //! printed when the answers differ, and `RELATION_SEED=n` replays.
 
 mod common;
+#[path = "relations/partitions.rs"]
+mod partitions;
 #[path = "relations/several.rs"]
 mod several;
 

@@ -53,11 +53,11 @@ pub mod backup;
 pub mod engine;
 
 pub use config::Config;
-pub use dictionary::{Table, names_a_file};
+pub use dictionary::{Table, names_a_file, names_a_partition};
 pub use engine::{
     Alteration, CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedDefinitions, LockedKey,
-    LockedName, LockedTables, RecordLock, Relatives, RollbackStatus, RowMap, Savepoint, SpaceCheck, TableLock,
-    TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions, UnfinishedTable, XidClaim,
+    LockedName, LockedTables, RecordLock, Relatives, RollbackStatus, RowMap, RowRoute, Savepoint, SpaceCheck,
+    TableLock, TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions, UnfinishedTable, XidClaim,
 };
 pub use error::{DuplicateRows, Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};
 pub use lock::{
@@ -70,8 +70,8 @@ pub use recovery::{Annexes, RecoveryReport};
 pub use row::{Posting, Wanted, identity_of_key};
 pub use schema::{
     AtomicWrites, Check, Column, ColumnDefault, ColumnSet, Compression, Database, Definition, DefinitionKind,
-    DefinitionName, ForeignKey, Generated, IfLocked, Index, IndexDefinition, IndexPart, ReadMode, ReferentialAction,
-    Row, RowFormat, ScanRange, TableDefinition, TableOptions, same_name,
+    DefinitionName, ForeignKey, Generated, IfLocked, Index, IndexDefinition, IndexPart, PartitionDefinition,
+    Partitioning, ReadMode, ReferentialAction, Row, RowFormat, ScanRange, TableDefinition, TableOptions, same_name,
 };
 pub use store::{PageCleanerStatus, SharedGuard, Store, StoreStatus};
 pub use tablespace::{CompressionStats, TornProtection};

@@ -13,15 +13,21 @@ use super::copy::Source;
 use super::way::{self, Asked};
 use super::{
     Context, Outcome, check, check_name, check_not_reserved, column, create, foreign_key, fulltext, index, options,
+    partition,
 };
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
-use crate::parser::ast::{AlterAction, AlterTable, ForeignKeySpec, IndexKind, TableName};
+use crate::parser::ast::{AlterAction, AlterTable, ForeignKeySpec, IndexKind, PartitionAction, TableName};
 
 /// ALTER TABLE.
 pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome> {
     let (database, name) = context.resolve(&alter.table)?;
     let asked = Asked::of(alter.algorithm.as_deref(), alter.lock.as_deref())?;
+    if let [AlterAction::Partitions(action)] = &alter.actions[..]
+        && !matches!(action, PartitionAction::By(_) | PartitionAction::Remove)
+    {
+        return partition::perform(context, alter, action);
+    }
     let missing = |error: Error| match alter.if_exists {
         true => {
             context.note(error.code, error.message);
@@ -168,6 +174,7 @@ impl Change {
             definition: table.definition(),
             sources: (0..table.columns.len()).map(Source::Old).collect(),
             force: false,
+            partition_by: None,
             converts: false,
             renamed_indexes: Vec::new(),
             auto_increment: None,
@@ -234,6 +241,17 @@ impl Change {
         if definition.options.encrypted != table.options.encrypted {
             let encrypt_tables = context.instance.variables.text("innodb_encrypt_tables");
             options::check_encryption(&definition.options, &encrypt_tables)?;
+        }
+        match change.partition_by.take() {
+            Some(Some(by)) => {
+                partition::settle(context, definition, &by)?;
+                change.force = true;
+            }
+            Some(None) => {
+                definition.partitioning = None;
+                change.force = true;
+            }
+            None => partition::settle_again(context, definition)?,
         }
         if let Some((database, name)) = change.rename.take() {
             (change.definition.database, change.definition.name) = (database, name);
@@ -397,6 +415,22 @@ impl Change {
             }
             AlterAction::DiscardTablespace | AlterAction::ImportTablespace => {
                 return Err(Error::unsupported("DISCARD and IMPORT TABLESPACE"));
+            }
+            AlterAction::Partitions(PartitionAction::By(by)) => {
+                if self.temporary {
+                    return Err(Error::not_with_partitioning("TEMPORARY"));
+                }
+                self.partition_by = Some(Some(by.clone()));
+            }
+            AlterAction::Partitions(PartitionAction::Remove) => {
+                if !table.is_partitioned() {
+                    return Err(Error::partition_management_on_plain());
+                }
+                self.partition_by = Some(None);
+            }
+            // They stand alone.
+            AlterAction::Partitions(_) => {
+                return Err(Error::unsupported("changes of partitions beside other changes"));
             }
             AlterAction::Unsupported(what) => return Err(Error::unsupported(what)),
         }

@@ -7,7 +7,7 @@ use super::computed::{self, ComputedSpec};
 use super::copy::Source;
 use super::{Context, column, create, index};
 use crate::error::{Error, Result};
-use crate::parser::ast::{CheckSpec, ColumnPosition, ColumnSpec, ForeignKeySpec, IndexSpec};
+use crate::parser::ast::{CheckSpec, ColumnPosition, ColumnSpec, ForeignKeySpec, IndexSpec, PartitionBy};
 
 /// The definition on its way from old to new.
 pub struct Change {
@@ -16,6 +16,8 @@ pub struct Change {
     pub sources: Vec<Source>,
     /// The rows are written anew, whatever changes: FORCE, ENGINE.
     pub force: bool,
+    /// PARTITION BY, or REMOVE PARTITIONING (None), of this statement.
+    pub partition_by: Option<Option<Box<PartitionBy>>>,
     /// The character set of all columns is converted.
     pub converts: bool,
     pub renamed_indexes: Vec<(Box<str>, Box<str>)>,

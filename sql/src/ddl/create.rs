@@ -4,7 +4,7 @@ use storage::schema::{Compression, IndexDefinition, TableDefinition, TableOption
 use storage::{LockedTables, Relatives, UnfinishedTable};
 
 use super::computed::{self, ComputedSpec};
-use super::{Context, Outcome, check, column, foreign_key, index, options};
+use super::{Context, Outcome, check, column, foreign_key, index, options, partition};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
 use crate::parser::ast::{CreateTable, ForeignKeySpec, IndexKind, IndexPartSpec, IndexSpec, TableName};
@@ -14,8 +14,8 @@ const INDEXES_MAX: usize = 64;
 
 /// CREATE TABLE.
 pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outcome> {
-    if create.partition_by.is_some() {
-        return Err(Error::unsupported("partitioning"));
+    if create.partition_by.is_some() && create.temporary {
+        return Err(Error::not_with_partitioning("TEMPORARY"));
     }
     check_replacement(create)?;
     let (database, name) = context.resolve(&create.table)?;
@@ -79,6 +79,9 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
     let definition = match like {
         Some((other_database, other)) => {
             let mut definition = context.existing(other_database, other)?.definition();
+            if create.temporary && definition.partitioning.is_some() {
+                return Err(Error::not_with_partitioning("TEMPORARY"));
+            }
             definition.auto_increment_start = 0;
             // A copy refers to nothing, as in MySQL.
             definition.foreign_keys.clear();
@@ -140,8 +143,8 @@ pub fn check_with_rows(create: &CreateTable) -> Result<()> {
             }
         }
     }
-    if create.partition_by.is_some() {
-        return Err(Error::unsupported("partitioning"));
+    if create.partition_by.is_some() && create.temporary {
+        return Err(Error::not_with_partitioning("TEMPORARY"));
     }
     check_replacement(create)?;
     if !create.foreign_keys.is_empty() || create.columns.iter().any(|column| column.references.is_some()) {
@@ -168,6 +171,11 @@ fn complete(
     index::check_auto_increment(&definition.columns, &definition.indexes)?;
     if context.settings.sql_require_primary_key && !has_primary_key(&definition) {
         return Err(Error::primary_key_required());
+    }
+    match &create.partition_by {
+        Some(by) => partition::settle(context, &mut definition, by)?,
+        // Of the table that it is to be like.
+        None => partition::settle_again(context, &mut definition)?,
     }
     Ok(definition)
 }

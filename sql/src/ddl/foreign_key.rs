@@ -32,7 +32,12 @@ pub fn add(
                 format!("{}_ibfk_{last}", definition.name)
             }
         };
-        keys.push(foreign_key(context, definition, spec, name)?);
+        let key = foreign_key(context, definition, spec, name)?;
+        let parent = context.instance.engine.table(&key.parent_database, &key.parent);
+        if parent.is_some_and(|parent| parent.is_partitioned()) {
+            return Err(Error::not_with_partitioning("FOREIGN KEY"));
+        }
+        keys.push(key);
     }
     // An index on more columns serves those on fewer, too.
     let mut wanted: Vec<(&ForeignKeySpec, &ForeignKey)> = specs.iter().zip(&keys).collect();

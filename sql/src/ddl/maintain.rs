@@ -9,10 +9,12 @@ use format::value::{ColumnType, Value};
 use storage::schema::{ColumnSet, ReadMode, Row, ScanRange};
 use storage::{Relatives, Table, TableUse, Trx};
 
+use super::partition::Router;
 use super::{Context, Outcome, view};
 use crate::catalog::{self, storage_error};
 use crate::error::{Error, Result};
 use crate::parser::ast::{Maintenance, TableName};
+use crate::partitions::{PartitionSet, Several};
 use crate::show::Listing;
 
 /// Runs one action over tables, in the order named. What is wrong with a table is a row, not an error.
@@ -107,7 +109,14 @@ fn optimize(context: &Context<'_>, table: &Arc<Table>) -> Result<()> {
             let locked = engine.lock_definitions(&[(database, name)], Relatives::Alone, &context.wait);
             let locked = locked.map_err(storage_error)?;
             let alteration = locked.alter(database, name).map_err(storage_error)?;
-            let (rebuilt, _) = alteration.copy(None).map_err(storage_error)?;
+            let router = Router::new(context, &alteration.definition)?;
+            let divides = table.is_partitioned();
+            let mut route = |values: &[Option<&[u8]>]| router.place(values);
+            let copied = alteration.copy(None, if divides { Some(&mut route) } else { None });
+            if let Some(error) = router.failure.take() {
+                return Err(error);
+            }
+            let (rebuilt, _) = copied.map_err(storage_error)?;
             engine.analyze_table(&rebuilt).map_err(storage_error)?;
         }
     }
@@ -140,10 +149,20 @@ fn checksum(context: &Context<'_>, tables: &[TableName]) -> Result<Outcome> {
 fn table_checksum(context: &Context<'_>, mut trx: Trx, table: &Arc<Table>) -> Result<u64> {
     let columns = ColumnSet::first(table.columns.len());
     let range = ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: false };
-    let mut cursor = trx.cursor(table, 0, ReadMode::Consistent, columns, range).map_err(storage_error)?;
     let mut row = Row::new();
     let mut sum = 0u32;
-    while cursor.next(&mut trx, &mut row).map_err(storage_error)? {
+    // Of a table in partitions: rows in the order of its key, so that equal rows have one sum however they are divided.
+    let all = PartitionSet::all(table.files().len());
+    let (mut several, mut cursor) = match table.is_partitioned() {
+        true => (Some(Several::new(table, &all, 0, ReadMode::Consistent, columns, range, true)), None),
+        false => (None, Some(trx.cursor(table, 0, ReadMode::Consistent, columns, range).map_err(storage_error)?)),
+    };
+    let mut next = |trx: &mut Trx, row: &mut Row| match (&mut several, &mut cursor) {
+        (Some(several), _) => several.next(trx, row),
+        (_, Some(cursor)) => cursor.next(trx, row),
+        (None, None) => Ok(false),
+    };
+    while next(&mut trx, &mut row).map_err(storage_error)? {
         if context.eval.session.is_interrupted() {
             return Err(Error::interrupted());
         }

@@ -16,7 +16,6 @@
 //! * What is accepted without having an effect says so in a warning.
 //!
 //! Not here: the rows of CREATE TABLE ... SELECT, which the session inserts between [`begin_table`] and the commit.
-//! Partitions are refused with 1235.
 
 mod alter;
 mod change;
@@ -30,6 +29,7 @@ mod fulltext;
 mod index;
 mod maintain;
 mod options;
+mod partition;
 mod stored_expression;
 mod view;
 mod way;

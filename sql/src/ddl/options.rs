@@ -163,7 +163,8 @@ pub fn warn_of_what_cannot_be(context: &Context<'_>, given: &[TableOption], tabl
     let said = |names: &[&str]| given.iter().any(|option| names.contains(&option.name.as_str()));
     let engine = &context.instance.engine;
     // A file that cannot be asked has made itself heard elsewhere.
-    let Ok(Some(space)) = engine.tablespace(table.space.0) else { return };
+    let Some(file) = table.schema().files().next() else { return };
+    let Ok(Some(space)) = engine.tablespace(file.space.0) else { return };
     if said(&["ATOMIC_WRITES"])
         && table.options.atomic_writes == AtomicWrites::On
         && !matches!(space.torn_protection, TornProtection::AtomicWrites | TornProtection::CopyOnWrite)
@@ -306,14 +307,20 @@ fn size(text: &str) -> Result<u64> {
     digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).ok_or_else(|| Error::syntax(text, 1))
 }
 
-/// COMPRESSION='zstd', MySQL's: the codec.
-fn compression(option: &TableOption, text: &str, options: &mut TableOptions) -> Result<()> {
+/// The codec of a name.
+pub fn compression_of(text: &str, options: &mut TableOptions) -> Result<()> {
     let Some(algorithm) = Algorithm::by_name(text) else {
         let known = Algorithm::NAMES.join(", ");
         let message = format!("InnoDB: Unsupported compression algorithm '{text}'; known are {known}");
         return Err(Error::new(1112, b"42000", message));
     };
     options.compression = Compression::Codec(algorithm);
+    Ok(())
+}
+
+/// COMPRESSION='zstd', MySQL's: the codec.
+fn compression(option: &TableOption, text: &str, options: &mut TableOptions) -> Result<()> {
+    compression_of(text, options)?;
     remember(options, option, &crate::describe::literal(text));
     Ok(())
 }

@@ -26,6 +26,7 @@ use storage::{Alteration, Table};
 
 use super::change::Change;
 use super::copy::{Copier, Source};
+use super::partition::Router;
 use super::{Context, Outcome, bare};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
@@ -188,13 +189,20 @@ impl Change {
         context: &Context<'_>,
         table: &Table,
         definition: &TableDefinition,
-        run: impl FnOnce(Option<&mut storage::RowMap<'_>>) -> storage::Result<(Arc<Table>, u64)> + 't,
+        run: impl FnOnce(
+            Option<&mut storage::RowMap<'_>>,
+            Option<&mut storage::RowRoute<'_>>,
+        ) -> storage::Result<(Arc<Table>, u64)>
+        + 't,
     ) -> Result<u64> {
         let mut copier = Copier::new(context, table, definition, &self.sources, self.holds_rows)?;
         let same = copier.is_identity();
         let mut map = |row: &Row| copier.row(row);
-        let result = run(if same { None } else { Some(&mut map) });
-        if let Some(error) = copier.failure.take() {
+        let router = Router::new(context, definition)?;
+        let mut route = |values: &[Option<&[u8]>]| router.place(values);
+        let divides = definition.partitioning.is_some();
+        let result = run(if same { None } else { Some(&mut map) }, if divides { Some(&mut route) } else { None });
+        if let Some(error) = copier.failure.take().or_else(|| router.failure.take()) {
             return Err(error);
         }
         match result {
@@ -233,7 +241,9 @@ pub fn perform(
             done.map_err(|error| alter_error(context, error, &table.name, &change.definition))?;
             0
         }
-        Way::Rebuild | Way::Copy => change.copy(context, &table, &change.definition, |map| alteration.copy(map))?,
+        Way::Rebuild | Way::Copy => {
+            change.copy(context, &table, &change.definition, |map, route| alteration.copy(map, route))?
+        }
     };
     let affected = if way == Way::Copy { copied } else { 0 };
     Ok((Outcome::records(copied, affected)?, way >= Way::Rebuild))
@@ -252,7 +262,7 @@ pub fn perform_temporary(
         let text = "ALGORITHM=INPLACE is not supported for this operation. Try ALGORITHM=COPY.";
         return Err(Error::new(1845, b"0A000", text));
     }
-    let copied = change.copy(context, table, &change.definition, |map| {
+    let copied = change.copy(context, table, &change.definition, |map, _| {
         let definition = change.definition.clone();
         let interrupt = &context.wait.interrupt;
         own.rebuild(&table.database, &table.name, definition, change.auto_increment, map, interrupt)

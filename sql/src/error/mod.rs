@@ -18,6 +18,7 @@ mod files;
 mod foreign_keys;
 mod json;
 mod names;
+mod partitions;
 mod programs;
 mod row_rules;
 pub mod symbols;

@@ -33,6 +33,8 @@ use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
 use crate::expression::assign::zero_of;
 use crate::expression::{AssignMode, EvalContext};
+use crate::partitions::rows::{self, Division, Failure};
+use crate::partitions::{PartitionSet, Several};
 use crate::planner::row_rules::RowRules;
 use crate::row_log::RowLog;
 
@@ -49,6 +51,8 @@ pub struct RowApplier<'a> {
     /// What the table says of its rows, and what that is evaluated with.
     pub rules: &'a RowRules,
     pub context: &'a EvalContext<'a>,
+    /// Of a table in partitions.
+    pub division: Option<Division>,
     /// KILL and STOP REPLICA.
     pub interrupt: &'a Interrupt,
 }
@@ -80,7 +84,7 @@ impl RowApplier<'_> {
                 }
                 RowsKind::Delete => {
                     if self.found(&known_before, &before, &mut row)? {
-                        self.trx.borrow_mut().delete(self.table, &row).or_sql()?;
+                        rows::delete(&mut self.trx.borrow_mut(), self.table, &row).or_sql()?;
                         if let Some(log) = self.log {
                             log.borrow_mut().delete(self.table, &|column| row.get(column))?;
                         }
@@ -200,22 +204,23 @@ impl RowApplier<'_> {
         }
         let row: Vec<Option<&[u8]>> = (0..self.table.columns.len()).map(|at| values.get(at)).collect();
         loop {
-            let inserted = self.trx.borrow_mut().insert(self.table, &row);
+            let division = self.division.as_ref();
+            let inserted = rows::insert(&mut self.trx.borrow_mut(), self.context, division, self.table, &row);
             match inserted {
                 Ok(()) => break,
-                Err(storage::Error::DuplicateKey { index }) if self.is_idempotent => {
+                Err(Failure::Storage(storage::Error::DuplicateKey { index })) if self.is_idempotent => {
                     let parts = &self.table.indexes[index].parts;
                     let key: Vec<Option<&[u8]>> = parts.iter().map(|part| row[part.column]).collect();
                     let columns = ColumnSet::first(self.table.columns.len());
                     let mut trx = self.trx.borrow_mut();
-                    if trx.get(self.table, index, &key, ReadMode::EXCLUSIVE, &columns, existing).or_sql()? {
-                        trx.delete(self.table, existing).or_sql()?;
+                    if self.get(&mut trx, index, &key, &columns, existing)? {
+                        rows::delete(&mut trx, self.table, existing).or_sql()?;
                         if let Some(log) = self.log {
                             log.borrow_mut().delete(self.table, &|column| existing.get(column))?;
                         }
                     }
                 }
-                Err(error) => return Err(change_error(error, self.table, Zone::UTC, &|column| row[column])),
+                Err(error) => return Err(self.described(error, &|column| row[column])),
             }
         }
         if let Some(log) = self.log {
@@ -264,8 +269,9 @@ impl RowApplier<'_> {
             return Ok(());
         }
         let new = |column: usize| if known[column] { after.get(column) } else { row.get(column) };
-        let updated = self.trx.borrow_mut().update(self.table, row, &changes);
-        updated.map_err(|error| change_error(error, self.table, Zone::UTC, &new))?;
+        let division = self.division.as_ref();
+        let updated = rows::update(&mut self.trx.borrow_mut(), self.context, division, self.table, row, &changes);
+        updated.map_err(|error| self.described(error, &new))?;
         if let Some(log) = self.log {
             let changed = |column: usize| changes.iter().any(|(at, _)| *at == column);
             log.borrow_mut().update(self.table, &|column| row.get(column), &new, &changed)?;
@@ -301,20 +307,76 @@ impl RowApplier<'_> {
         let primary = table.indexes.iter().position(|index| index.primary && finds_one(index));
         let mut trx = self.trx.borrow_mut();
         if let Some(at) = primary.or_else(|| table.indexes.iter().position(finds_one)) {
-            return trx.get(table, at, &key(at), ReadMode::EXCLUSIVE, &columns, row).or_sql();
+            return self.get(&mut trx, at, &key(at), &columns, row);
         }
         let some = table.indexes.iter().position(is_whole);
         let values = some.map(key).unwrap_or_default();
         let range = if some.is_some() { ScanRange::prefix(&values) } else { ScanRange::ALL };
-        let mut cursor = trx.cursor(table, some.unwrap_or(0), ReadMode::EXCLUSIVE, columns, range).or_sql()?;
-        while cursor.next(&mut trx, row).or_sql()? {
+        let is_it = |row: &Row| {
             let is_same = |at: usize| !known[at] || is_equal(&table.columns[at].ty, image.get(at), row.get(at));
-            if (0..known.len()).all(is_same) {
+            (0..known.len()).all(is_same)
+        };
+        let index = some.unwrap_or(0);
+        if let Some(division) = &self.division {
+            let set = self.partitions_of(division, known, image)?;
+            let mut cursor = Several::new(table, &set, index, ReadMode::EXCLUSIVE, columns, range, false);
+            while cursor.next(&mut trx, row).or_sql()? {
+                if is_it(row) {
+                    return Ok(true);
+                }
+                cursor.unlock_row(&mut trx);
+            }
+            return Ok(false);
+        }
+        let mut cursor = trx.cursor(table, index, ReadMode::EXCLUSIVE, columns, range).or_sql()?;
+        while cursor.next(&mut trx, row).or_sql()? {
+            if is_it(row) {
                 return Ok(true);
             }
             cursor.unlock_row(&mut trx);
         }
         Ok(false)
+    }
+
+    /// The partitions that a row can be in of which some columns are known.
+    fn partitions_of(&self, division: &Division, known: &[bool], image: &Stored) -> Result<PartitionSet> {
+        let routing = &division.routing;
+        if !routing.columns.iter().all(|column| known[*column]) {
+            return Ok(division.all());
+        }
+        let mut set = PartitionSet::empty(routing.count);
+        match routing.partition_of(self.context, &self.table.columns, &|column| image.get(column)) {
+            Ok(at) => set.insert(at),
+            Err(error) if error.is_of_no_partition() => {}
+            Err(error) => return Err(error),
+        }
+        Ok(set)
+    }
+
+    /// Reads and locks the row with a full key of a unique index.
+    fn get(
+        &self,
+        trx: &mut Trx,
+        index: usize,
+        key: &[Option<&[u8]>],
+        columns: &ColumnSet,
+        row: &mut Row,
+    ) -> Result<bool> {
+        let (table, mode) = (self.table, ReadMode::EXCLUSIVE);
+        match &self.division {
+            None => trx.get(table, index, key, mode, columns, row).or_sql(),
+            Some(division) => {
+                let found = rows::get(trx, self.context, division, table, index, key, mode, columns, row);
+                found.map_err(Failure::into_error)
+            }
+        }
+    }
+
+    fn described<'v>(&self, failure: Failure, value: &dyn Fn(usize) -> Option<&'v [u8]>) -> Error {
+        match failure {
+            Failure::Storage(error) => change_error(error, self.table, Zone::UTC, value),
+            Failure::Refused(error) => error,
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::expression::assign::{Target, zero_of};
 use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
 use crate::parser::ast::TriggerEvent;
+use crate::partitions::rows::{self, Division, Failure};
 use crate::planner::SelectPlan;
 use crate::planner::change::{Assignment, DeletePlan, UpdatePlan};
 use crate::planner::defaults::DefaultValue;
@@ -194,6 +195,7 @@ pub struct Updater<'a> {
     /// WITH CHECK OPTION.
     pub check: Option<&'a ViewCheck>,
     pub triggers: Option<&'a Triggers>,
+    pub division: Option<&'a Division>,
     stored: Stored,
     /// The row as it becomes, assignment by assignment.
     new: Row,
@@ -209,8 +211,8 @@ impl<'a> Updater<'a> {
         ignore: bool,
     ) -> Updater<'a> {
         let (stored, new) = (Stored::default(), Row::new());
-        let (check, triggers) = (None, None);
-        Updater { table, assignments, touched, defaults, rules, mode, ignore, check, triggers, stored, new }
+        let (check, triggers, division) = (None, None, None);
+        Updater { table, assignments, touched, defaults, rules, mode, ignore, check, triggers, division, stored, new }
     }
 
     /// Changes one row; false if it stays as it is. `fields` makes what the values are evaluated on from the row so
@@ -412,7 +414,16 @@ impl<'a> Updater<'a> {
                 checked => checked?,
             }
         }
-        let result = environment.trx.borrow_mut().update(table, row, changes);
+        let updated = rows::update(&mut environment.trx.borrow_mut(), context, self.division, table, row, changes);
+        let result = match updated {
+            Err(Failure::Refused(error)) if self.ignore && error.is_of_no_partition() => {
+                context.warn(error);
+                return Ok(false);
+            }
+            Err(Failure::Refused(error)) => return Err(error),
+            Err(Failure::Storage(error)) => Err(error),
+            Ok(()) => Ok(()),
+        };
         match result {
             Ok(()) => {
                 if let Some(log) = environment.log {
@@ -549,6 +560,7 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
     let rules = (&plan.defaults[..], &plan.rules);
     let mut updater = Updater::new(&plan.table, &plan.assignments, &plan.touched, rules, mode, plan.ignore);
     updater.check = plan.check.as_ref();
+    updater.division = plan.division.as_deref();
     updater.triggers = plan.triggers.as_deref();
     updater.stored = std::mem::take(&mut environment.scratch.borrow_mut().stored);
     let mut changes = Changes::default();
@@ -608,7 +620,7 @@ pub fn delete(environment: &Environment<'_>, plan: &DeletePlan, outer_context: &
         if let Some(triggers) = fired {
             firing.removed(triggers.before(TriggerEvent::Delete))?;
         }
-        let deleted = environment.trx.borrow_mut().delete(&plan.table, row);
+        let deleted = rows::delete(&mut environment.trx.borrow_mut(), &plan.table, row);
         match deleted {
             Ok(()) => {
                 changes.deleted += 1;

@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::expression::assign::{Target, zero_of};
 use crate::expression::{AssignMode, Datum, EvalContext, assign};
 use crate::parser::ast::TriggerEvent;
+use crate::partitions::rows::{self, Failure};
 use crate::planner::change::{InsertPlan, InsertRows};
 use crate::planner::defaults::DefaultValue;
 use crate::types::{SqlMode, TypeInfo};
@@ -480,7 +481,8 @@ impl<'a> Inserter<'a> {
                     many.extend((0..width).map(|at| self.row.get(at)));
                     &many[..]
                 };
-                self.environment.trx.borrow_mut().insert(table, values)
+                let division = plan.division.as_deref();
+                rows::insert(&mut self.environment.trx.borrow_mut(), self.context, division, table, values)
             };
             let index = match result {
                 Ok(()) => {
@@ -495,13 +497,18 @@ impl<'a> Inserter<'a> {
                     }
                     return Ok(true);
                 }
-                Err(storage::Error::DuplicateKey { index }) => index,
-                Err(error @ storage::Error::ForeignKey(_)) if plan.ignore => {
+                Err(Failure::Storage(storage::Error::DuplicateKey { index })) => index,
+                Err(Failure::Refused(error)) if plan.ignore && error.is_of_no_partition() => {
+                    self.changes.duplicates += 1;
+                    self.context.warn(error);
+                    return Ok(false);
+                }
+                Err(Failure::Storage(error @ storage::Error::ForeignKey(_))) if plan.ignore => {
                     self.changes.duplicates += 1;
                     self.context.warn(storage_error(error));
                     return Ok(false);
                 }
-                Err(error) => return Err(storage_error(error)),
+                Err(failure) => return Err(failure.into_error()),
             };
             let row = &self.row;
             let duplicate = || {
@@ -531,7 +538,7 @@ impl<'a> Inserter<'a> {
                 if let Some(triggers) = &plan.triggers {
                     firing.removed(triggers.before(TriggerEvent::Delete))?;
                 }
-                self.environment.trx.borrow_mut().delete(table, &self.old).or_sql()?;
+                rows::delete(&mut self.environment.trx.borrow_mut(), table, &self.old).or_sql()?;
                 if let Some(log) = self.environment.log {
                     log.borrow_mut().delete(table, &|column| self.old.get(column))?;
                 }
@@ -583,7 +590,15 @@ impl<'a> Inserter<'a> {
         }
         let all = ColumnSet::first(table.columns.len());
         let mut trx = self.environment.trx.borrow_mut();
-        let found = trx.get(table, index, &key[..parts.len()], ReadMode::EXCLUSIVE, &all, &mut self.old).or_sql()?;
+        let key = &key[..parts.len()];
+        let found = match &self.plan.division {
+            None => trx.get(table, index, key, ReadMode::EXCLUSIVE, &all, &mut self.old).or_sql()?,
+            Some(division) => {
+                let (mode, old) = (ReadMode::EXCLUSIVE, &mut self.old);
+                let found = rows::get(&mut trx, self.context, division, table, index, key, mode, &all, old);
+                found.map_err(Failure::into_error)?
+            }
+        };
         if !found {
             // Removed between the two reads: its owner rolled back. The statement can be retried.
             return Err(Error::deadlock());
@@ -601,6 +616,7 @@ impl<'a> Inserter<'a> {
         let rules = (&plan.defaults[..], &plan.rules);
         let mut updater = Updater::new(table, &plan.on_duplicate, &touched, rules, self.mode, plan.ignore);
         updater.check = plan.check.as_ref();
+        updater.division = plan.division.as_deref();
         updater.triggers = plan.triggers.as_deref().filter(|triggers| triggers.has(TriggerEvent::Update));
         let (new, source, zone) = (&self.row, &self.source, self.context.zone);
         let number = self.changes.found;

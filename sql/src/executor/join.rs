@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use storage::{Row, ScanRange};
+use storage::{Row, ScanRange, Trx};
 
 use super::divided::{Building, Kept, table_of};
 use super::hash_join::{self, Key};
@@ -15,9 +15,10 @@ use super::{Environment, fulltext, json_table, virtual_rows};
 use crate::catalog::OrSqlError;
 use crate::error::Result;
 use crate::expression::{Datum, EvalContext, Expr, Fields};
+use crate::partitions::{PartitionSet, Several, rows};
 use crate::planner::fulltext::FulltextAccess;
 use crate::planner::keys::KeyRanges;
-use crate::planner::{Access, Derived, SelectPlan, SourceKind, Step, TableStep};
+use crate::planner::{Access, Derived, SelectPlan, SourceKind, Step, TableStep, pruning};
 
 /// Makes the rows of a derived table, or has them: of one that is LATERAL for the values that it reads of a row.
 pub type MakeRows<'a> = dyn Fn(&Derived, &[Expr], &EvalContext<'_>, &dyn Fields) -> Result<Rows> + 'a;
@@ -37,6 +38,8 @@ pub struct Runner<'a> {
 struct Read<'p> {
     step: &'p TableStep,
     local: bool,
+    /// Of a table in partitions: those to read.
+    partitions: Option<&'p PartitionSet>,
 }
 
 /// The consumer of a row; false: it needs no more.
@@ -149,7 +152,8 @@ impl<'a> Runner<'a> {
             return Ok(go_on);
         }
         row.sources[step.source].is_null = false;
-        let read = Read { step, local: false };
+        let partitions = self.partitions(step, row)?;
+        let read = Read { step, local: false, partitions: partitions.as_ref() };
         match &step.access {
             Access::Rows => self.kept_rows(read, row, next),
             Access::Scan { index, reverse } => {
@@ -170,6 +174,16 @@ impl<'a> Runner<'a> {
                 result
             }
         }
+    }
+
+    /// The partitions of a table that a step reads; None: it has none.
+    #[inline]
+    fn partitions(&self, step: &TableStep, row: &JoinRow<'_>) -> Result<Option<PartitionSet>> {
+        let source = &self.plan.sources[step.source];
+        let (SourceKind::Table(table), Some(division)) = (&source.kind, &source.division) else { return Ok(None) };
+        let is_point = matches!(step.access, Access::Point { .. });
+        let pruning = step.pruning.as_deref().filter(|_| !is_point);
+        pruning::partitions(division, pruning, table, self.context, row).map(Some)
     }
 
     fn kept_rows(&self, read: Read<'_>, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
@@ -299,7 +313,8 @@ impl<'a> Runner<'a> {
             }
         };
         row.sources[step.source].is_null = false;
-        let local = Read { step, local: true };
+        let partitions = self.partitions(step, row)?;
+        let local = Read { step, local: true, partitions: partitions.as_ref() };
         match &step.access {
             Access::Rows => self.kept_rows(local, row, &mut add)?,
             Access::Scan { index, .. } => self.cursor(local, *index, &ScanRange::ALL, false, None, row, &mut add)?,
@@ -327,10 +342,17 @@ impl<'a> Runner<'a> {
             return self.cursor(read, 0, &ScanRange::ALL, false, None, row, next);
         }
         let stored = &mut row.sources[step.source].stored;
-        let found = ranges.with_point(|key| {
-            self.environment.trx.borrow_mut().get(table, index, key, source.read_mode, &source.needed, stored)
+        let mut trx = self.environment.trx.borrow_mut();
+        let found = ranges.with_point(|key| match &source.division {
+            None => trx.get(table, index, key, source.read_mode, &source.needed, stored).or_sql(),
+            Some(division) => {
+                let (mode, needed) = (source.read_mode, &source.needed);
+                let found = rows::get(&mut trx, self.context, division, table, index, key, mode, needed, stored);
+                found.map_err(rows::Failure::into_error)
+            }
         });
-        if found.or_sql()? && self.passes(read, row, true)? { next(row) } else { Ok(true) }
+        drop(trx);
+        if found? && self.passes(read, row, true)? { next(row) } else { Ok(true) }
     }
 
     /// Reads the rows that a search finds.
@@ -416,7 +438,34 @@ impl<'a> Runner<'a> {
         let source = &self.plan.sources[step.source];
         let SourceKind::Table(table) = &source.kind else { unreachable!("cursors are of stored tables") };
         let trx = self.environment.trx;
-        let mut cursor = trx.borrow_mut().cursor(table, index, source.read_mode, source.needed, *range).or_sql()?;
+        if let Some(set) = read.partitions {
+            let is_first = matches!(self.plan.steps.first(), Some(Step::Table(first)) if first.source == step.source);
+            let ordered = is_first && self.plan.wants_order();
+            let cursor = Several::new(table, set, index, source.read_mode, source.needed, *range, ordered);
+            // Behind the end of one partition's rows there are those of the next.
+            let stop = stop.filter(|_| cursor.is_in_order());
+            return self.each(read, table, cursor, answered, stop, row, next);
+        }
+        let cursor = trx.borrow_mut().cursor(table, index, source.read_mode, source.needed, *range).or_sql()?;
+        self.each(read, table, cursor, answered, stop, row, next)
+    }
+
+    /// Passes on the rows of a scan that the step's conditions let through.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one scan")]
+    #[inline]
+    fn each<S: Scan>(
+        &self,
+        read: Read<'_>,
+        table: &storage::Table,
+        mut cursor: S,
+        answered: bool,
+        stop: Option<(usize, &[u8])>,
+        row: &mut JoinRow<'_>,
+        next: &mut Next<'_>,
+    ) -> Result<bool> {
+        let step = read.step;
+        let source = &self.plan.sources[step.source];
+        let trx = self.environment.trx;
         loop {
             let more = cursor.next(&mut trx.borrow_mut(), &mut row.sources[step.source].stored).or_sql()?;
             if !more {
@@ -445,6 +494,52 @@ impl<'a> Runner<'a> {
                 }
             }
         }
+    }
+}
+
+/// A scan of a table, or of several partitions of one.
+trait Scan {
+    fn next(&mut self, trx: &mut Trx, row: &mut Row) -> storage::Result<bool>;
+    fn is_unlocked(&self) -> bool;
+    fn insist(&mut self);
+    fn unlock_row(&mut self, trx: &mut Trx);
+}
+
+impl Scan for storage::Cursor {
+    #[inline]
+    fn next(&mut self, trx: &mut Trx, row: &mut Row) -> storage::Result<bool> {
+        storage::Cursor::next(self, trx, row)
+    }
+
+    #[inline]
+    fn is_unlocked(&self) -> bool {
+        storage::Cursor::is_unlocked(self)
+    }
+
+    fn insist(&mut self) {
+        storage::Cursor::insist(self);
+    }
+
+    fn unlock_row(&mut self, trx: &mut Trx) {
+        storage::Cursor::unlock_row(self, trx);
+    }
+}
+
+impl Scan for Several<'_> {
+    fn next(&mut self, trx: &mut Trx, row: &mut Row) -> storage::Result<bool> {
+        Several::next(self, trx, row)
+    }
+
+    fn is_unlocked(&self) -> bool {
+        Several::is_unlocked(self)
+    }
+
+    fn insist(&mut self) {
+        Several::insist(self);
+    }
+
+    fn unlock_row(&mut self, trx: &mut Trx) {
+        Several::unlock_row(self, trx);
     }
 }
 

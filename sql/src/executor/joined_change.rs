@@ -20,6 +20,7 @@ use crate::catalog::{OrSqlError, storage_error};
 use crate::error::Result;
 use crate::expression::{AssignMode, Datum, EvalContext, Fields};
 use crate::parser::ast::TriggerEvent;
+use crate::partitions::rows::{self, Division};
 use crate::planner::SelectPlan;
 use crate::planner::joined_change::{JoinedDeletePlan, JoinedUpdatePlan};
 
@@ -76,6 +77,7 @@ pub fn update(
             let rules = (&target.defaults[..], &target.rules);
             let mut updater = Updater::new(&target.table, assignments, touched, rules, mode, plan.ignore);
             updater.triggers = target.triggers.as_deref();
+            updater.division = plan.select.sources[target.source].division.as_deref();
             updater
         })
         .collect();
@@ -106,7 +108,7 @@ pub fn update(
             updater.give_values(values);
             let changed = match target.reads_again {
                 false => updater.apply(environment, context, &row, number)?,
-                true => match read_again(environment, &target.table, &row)? {
+                true => match read_again(environment, context, updater.division, &target.table, &row)? {
                     Some(row) => updater.apply(environment, context, &row, number)?,
                     None => false,
                 },
@@ -151,7 +153,10 @@ pub fn delete(
             check_interrupt(&mut done, context)?;
             let row = match target.reads_again {
                 false => Some(row),
-                true => read_again(environment, table, &row)?,
+                true => {
+                    let division = plan.select.sources[target.source].division.as_deref();
+                    read_again(environment, context, division, table, &row)?
+                }
             };
             // A cascade was faster.
             let Some(row) = row else { continue };
@@ -160,7 +165,7 @@ pub fn delete(
             if let Some(triggers) = fired {
                 firing.removed(triggers.before(TriggerEvent::Delete))?;
             }
-            let deleted = environment.trx.borrow_mut().delete(table, &row);
+            let deleted = rows::delete(&mut environment.trx.borrow_mut(), table, &row);
             match deleted {
                 Ok(()) => {
                     changes.deleted += 1;
@@ -210,7 +215,13 @@ fn new_row(
 }
 
 /// A row as it is now; None: it is there no more.
-fn read_again(environment: &Environment<'_>, table: &Table, row: &Row) -> Result<Option<Row>> {
+fn read_again(
+    environment: &Environment<'_>,
+    context: &EvalContext<'_>,
+    division: Option<&Division>,
+    table: &Table,
+    row: &Row,
+) -> Result<Option<Row>> {
     let mut key: [Option<&[u8]>; INDEX_PARTS_MAX] = [None; INDEX_PARTS_MAX];
     let parts = &table.indexes[0].parts;
     for (slot, part) in key.iter_mut().zip(parts) {
@@ -229,6 +240,14 @@ fn read_again(environment: &Environment<'_>, table: &Table, row: &Row) -> Result
     let all = ColumnSet::first(table.columns.len());
     let mut now = Row::new();
     let mut trx = environment.trx.borrow_mut();
-    let found = trx.get(table, 0, &key[..parts.len()], ReadMode::EXCLUSIVE, &all, &mut now).or_sql()?;
+    let key = &key[..parts.len()];
+    let found = match division {
+        None => trx.get(table, 0, key, ReadMode::EXCLUSIVE, &all, &mut now).or_sql()?,
+        Some(division) => {
+            let mode = ReadMode::EXCLUSIVE;
+            let found = rows::get(&mut trx, context, division, table, 0, key, mode, &all, &mut now);
+            found.map_err(rows::Failure::into_error)?
+        }
+    };
     Ok(found.then_some(now))
 }

@@ -4,15 +4,13 @@
 //! expression asks for it, and strings are borrowed. TIMESTAMPs are stored in UTC and
 //! are the session's local time from here on.
 
-use std::borrow::Cow;
-
-use format::collation::without_spaces;
-use format::value::{ColumnType, DateTime, Json, Value, Zone};
+use format::value::{Value, Zone};
 use storage::{Row, Table};
 
 use super::rows::Rows;
 use crate::error::Result;
 use crate::expression::assign::Target;
+pub use crate::expression::stored_value::{decode, to_local};
 use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
 use crate::planner::{OutputColumn, SelectPlan, SourceColumn, SourceKind};
 
@@ -96,34 +94,6 @@ impl Fields for JoinRow<'_> {
             },
         }
     }
-}
-
-/// The value of stored bytes, borrowed where it is a string.
-#[inline]
-pub fn decode<'a>(ty: &ColumnType, stored: &'a [u8], zone: Zone) -> Datum<'a> {
-    match ty {
-        ColumnType::VarChar { .. }
-        | ColumnType::VarBinary { .. }
-        | ColumnType::Text { .. }
-        | ColumnType::Blob { .. }
-        | ColumnType::Binary { .. } => Datum::Bytes(Cow::Borrowed(stored)),
-        // Padded to its length in the record; the padding is not part of the value.
-        ColumnType::Char { .. } => Datum::Bytes(Cow::Borrowed(without_spaces(stored))),
-        ColumnType::Json => Datum::Json(Json::binary_of_stored(stored)),
-        ColumnType::Timestamp { .. } => match ty.decode(stored) {
-            Value::DateTime(utc) => Datum::DateTime(to_local(utc, zone)),
-            other => Datum::from(other),
-        },
-        _ => Datum::from(ty.decode(stored)),
-    }
-}
-
-/// UTC as local time. The zero timestamp has no zone.
-pub fn to_local(utc: DateTime, zone: Zone) -> DateTime {
-    if zone == Zone::UTC || utc == DateTime::ZERO {
-        return utc;
-    }
-    DateTime::from_unix_micros(utc.to_unix_micros(Zone::UTC), zone).unwrap_or(utc)
 }
 
 /// Appends a row of a part of a query with the types of the columns of the whole.

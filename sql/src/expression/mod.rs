@@ -72,6 +72,7 @@ pub mod pattern;
 pub mod program;
 mod rule;
 mod stored_function;
+pub mod stored_value;
 mod strings;
 pub mod temporal;
 pub mod typing;

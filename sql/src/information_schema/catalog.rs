@@ -108,6 +108,10 @@ fn table_row(facts: &Facts<'_>, table: &storage::Table) -> Vec<Value> {
     let engine = &facts.instance.engine;
     let statistics = engine.table_statistics(table);
     let next = table.auto_increment.and_then(|_| engine.auto_increment(table).ok());
+    let files = table.schema().files();
+    let updated = files.map(|file| file.state.updated_us.load(Ordering::Relaxed)).max();
+    let mut options = describe::create_options(&table.options);
+    options.extend(table.is_partitioned().then(|| "partitioned".into()));
     vec![
         string("def"),
         string(&table.database),
@@ -124,11 +128,11 @@ fn table_row(facts: &Facts<'_>, table: &storage::Table) -> Vec<Value> {
         Value::UInt(engine.free_bytes(table)),
         next.map_or(Value::Null, Value::UInt),
         moment(facts, table.created_us),
-        moment(facts, table.state.updated_us.load(Ordering::Relaxed)),
+        moment(facts, updated.unwrap_or(0)),
         Value::Null,
         string(collation(table.options.collation).name),
         Value::Null,
-        string(describe::create_options(&table.options).join(" ")),
+        string(options.join(" ")),
         string(&table.options.comment),
     ]
 }
@@ -417,38 +421,6 @@ pub const STATISTICS: VirtualTable = VirtualTable {
         }
         rows
     },
-};
-
-pub const PARTITIONS: VirtualTable = VirtualTable {
-    name: "PARTITIONS",
-    columns: &[
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("PARTITION_NAME", 64),
-        text("SUBPARTITION_NAME", 64),
-        number("PARTITION_ORDINAL_POSITION"),
-        number("SUBPARTITION_ORDINAL_POSITION"),
-        text("PARTITION_METHOD", 13),
-        text("SUBPARTITION_METHOD", 13),
-        text("PARTITION_EXPRESSION", 2048),
-        text("SUBPARTITION_EXPRESSION", 2048),
-        long_text("PARTITION_DESCRIPTION"),
-        number("TABLE_ROWS"),
-        number("AVG_ROW_LENGTH"),
-        number("DATA_LENGTH"),
-        number("MAX_DATA_LENGTH"),
-        number("INDEX_LENGTH"),
-        number("DATA_FREE"),
-        time("CREATE_TIME"),
-        time("UPDATE_TIME"),
-        time("CHECK_TIME"),
-        number("CHECKSUM"),
-        long_text("PARTITION_COMMENT"),
-        text("NODEGROUP", 256),
-        text("TABLESPACE_NAME", 268),
-    ],
-    rows: no_rows,
 };
 
 /// Dump programs look here for tablespaces that need statements of their own; file-per-table ones do not.

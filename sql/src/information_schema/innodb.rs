@@ -229,11 +229,11 @@ pub const INNODB_TABLES: VirtualTable = VirtualTable {
         let engine = &facts.instance.engine;
         let mut rows = Vec::new();
         for database in engine.databases() {
-            for table in engine.tables(&database.name) {
+            for table in engine.tables(&database.name).iter().flat_map(|table| table.files()) {
                 let options = describe::create_options(&table.options).join(" ");
                 rows.push(vec![
                     Value::UInt(table.id.0),
-                    string(format!("{}/{}", table.database, table.name)),
+                    string(format!("{}/{}", table.database, table.file_name())),
                     Value::Int(33),
                     // InnoDB counts its three hidden columns.
                     Value::Int(table.columns.len() as i64 + 3),

@@ -7,7 +7,7 @@
 //! filters over rows made here, too.
 //!
 //! Columns stand in MySQL 8.0's order, for clients read `SELECT *` by position.
-//! A table that exists only so that tools find it (PARTITIONS, TABLESPACES ...) has its
+//! A table that exists only so that tools find it (TABLESPACES ...) has its
 //! columns and no rows: there are none of these here, so that is the truth.
 //!
 //! A table shows what the session may know of: databases, tables and columns on which it has any privilege, and of
@@ -29,6 +29,7 @@ pub mod log_tables;
 mod memory;
 mod mysql;
 mod name_locks;
+mod partitions;
 pub mod programs;
 mod replication;
 mod server;
@@ -191,7 +192,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     features::TABLESPACES_EXTENSIONS,
     features::VIEW_ROUTINE_USAGE,
     views::VIEW_TABLE_USAGE,
-    catalog::PARTITIONS,
+    partitions::PARTITIONS,
     server::PLUGINS,
     server::PROCESSLIST,
     constraints::REFERENTIAL_CONSTRAINTS,

@@ -15,9 +15,7 @@ impl Parser<'_> {
         }
         self.take_word("INTO");
         let table = self.table_name()?;
-        if self.is_word("PARTITION") {
-            return Err(Error::unsupported("PARTITION"));
-        }
+        let partitions = self.partition_selection()?;
         let mut columns = Vec::new();
         if self.is_symbol("(") && !self.is_query_at(1) {
             self.advance();
@@ -53,7 +51,7 @@ impl Parser<'_> {
             on_duplicate = self.list(Self::assignment)?;
         }
         let returning = self.returning()?;
-        let insert = Insert { replace, ignore, table, columns, source, row_alias, on_duplicate, returning };
+        let insert = Insert { replace, ignore, table, partitions, columns, source, row_alias, on_duplicate, returning };
         Ok(Statement::Insert(Box::new(insert)))
     }
 
@@ -158,15 +156,13 @@ impl Parser<'_> {
             self.expect_word("USING")?;
             return self.joined_delete(ignore, targets);
         }
-        if self.is_word("PARTITION") {
-            return Err(Error::unsupported("PARTITION"));
-        }
+        let partitions = self.partition_selection()?;
         let alias = if self.take_word("AS") || self.begins_alias() { Some(self.name()?) } else { None };
         let filter = self.optional_filter()?;
         let order_by = if self.is_word("ORDER") { self.order_by()? } else { Vec::new() };
         let limit = self.optional_limit()?;
         let returning = self.returning()?;
-        let delete = Delete { with: None, ignore, table, alias, filter, order_by, limit, returning };
+        let delete = Delete { with: None, ignore, table, partitions, alias, filter, order_by, limit, returning };
         Ok(Statement::Delete(Box::new(delete)))
     }
 

@@ -4,7 +4,7 @@ use super::Parser;
 use super::ast::*;
 use super::expression::user_variable_name;
 use super::lexer::Kind;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 impl Parser<'_> {
     pub(super) fn load(&mut self) -> Result<Statement> {
@@ -24,9 +24,7 @@ impl Parser<'_> {
         self.expect_word("INTO")?;
         self.expect_word("TABLE")?;
         let table = self.table_name()?;
-        if self.is_word("PARTITION") {
-            return Err(Error::unsupported("PARTITION"));
-        }
+        let partitions = self.partition_selection()?;
         let charset = self.file_charset()?;
         let format = self.text_format()?;
         let mut skipped_lines = 0;
@@ -48,6 +46,7 @@ impl Parser<'_> {
             replace: duplicates == Some("REPLACE"),
             ignore: duplicates == Some("IGNORE"),
             table,
+            partitions,
             charset,
             format,
             skipped_lines,

@@ -81,6 +81,11 @@ pub struct Parsed {
     pub parameters: usize,
 }
 
+/// Parses the clause PARTITION BY of a table that exists.
+pub fn parse_partition_by(text: &str) -> Result<ast::PartitionBy> {
+    Parser::new(text.as_bytes(), 0, SqlMode::DEFAULT).whole_partition_by()
+}
+
 /// Parses all statements of a text. An empty one (between two semicolons) is left out; a text without any is an empty
 /// list. On an error, the statements before it are in the first place: MySQL runs these before it reports.
 pub fn parse(sql: &[u8], mode: SqlMode) -> (Vec<Parsed>, Result<()>) {

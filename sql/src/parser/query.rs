@@ -544,15 +544,13 @@ impl Parser<'_> {
             return self.json_table();
         }
         let name = self.table_name()?;
-        if self.take_word("PARTITION") {
-            return Err(Error::unsupported("PARTITION"));
-        }
+        let partitions = self.partition_selection()?;
         if self.take_word("AS") {
             let alias = Some(self.name_or_text()?);
-            return Ok(TableRef::Table { name, alias, hints: self.index_hints()? });
+            return Ok(TableRef::Table { name, partitions, alias, hints: self.index_hints()? });
         }
         let alias = if self.begins_alias() { Some(self.name()?) } else { None };
-        Ok(TableRef::Table { name, alias, hints: self.index_hints()? })
+        Ok(TableRef::Table { name, partitions, alias, hints: self.index_hints()? })
     }
 
     /// `(a, b JOIN c)`: commas are inner joins here.

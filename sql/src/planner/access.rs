@@ -352,6 +352,9 @@ fn estimate(context: &PlanContext<'_>, table: &Arc<Table>, access: &Access) -> O
             return None;
         }
     }
+    if table.partitions().len() > ESTIMATED_PARTITIONS_MAX {
+        return None;
+    }
     let mut ranges = KeyRanges::default();
     ranges.build(table, *index, parts, context.eval, &NoFields).ok()?;
     if !ranges.exact {
@@ -360,11 +363,15 @@ fn estimate(context: &PlanContext<'_>, table: &Arc<Table>, access: &Access) -> O
     let count = ranges.len();
     let mut rows = 0.0;
     for at in 0..count.min(ESTIMATED_RANGES_MAX) {
-        let counted = ranges.with_range(at, false, |range| context.trx.borrow_mut().estimate(table, *index, range));
-        rows += counted.ok()? as f64;
+        for file in table.files() {
+            let counted = ranges.with_range(at, false, |range| context.trx.borrow_mut().estimate(file, *index, range));
+            rows += counted.ok()? as f64;
+        }
     }
     Some(rows * (count as f64 / count.clamp(1, ESTIMATED_RANGES_MAX) as f64))
 }
 
 /// Looking into an index costs two descents: not for every value of a long IN list.
 const ESTIMATED_RANGES_MAX: usize = 20;
+/// Nor in every one of many partitions.
+const ESTIMATED_PARTITIONS_MAX: usize = 8;

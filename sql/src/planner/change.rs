@@ -34,6 +34,7 @@ use crate::catalog::database_of;
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope, Subquery};
 use crate::parser::ast::{self, InsertSource, TableRef, TriggerEvent};
+use crate::partitions::rows::Division;
 use crate::types::TypeInfo;
 
 /// INSERT and REPLACE.
@@ -60,6 +61,8 @@ pub struct InsertPlan {
     /// LAST_INSERT_ID() tells what was generated: not of a column that the view does not have.
     pub tells_id: bool,
     pub triggers: Option<Box<Triggers>>,
+    /// Of a table in partitions.
+    pub division: Option<Box<Division>>,
 }
 
 pub enum InsertRows {
@@ -102,6 +105,8 @@ pub struct UpdatePlan {
     /// WITH CHECK OPTION of the view that is changed.
     pub check: Option<ViewCheck>,
     pub triggers: Option<Box<Triggers>>,
+    /// Of a table in partitions.
+    pub division: Option<Box<Division>>,
 }
 
 pub struct DeletePlan {
@@ -292,6 +297,10 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     let subqueries = context.plan_subqueries(subqueries)?;
     let shows = |column: usize| view.as_ref().is_none_or(|view| view.columns.iter().any(|(_, own)| *own == column));
     let tells_id = table.auto_increment.is_none_or(shows);
+    if view.is_some() && !insert.partitions.is_empty() {
+        return Err(Error::partition_clause_on_plain());
+    }
+    let division = Division::of(context.eval, &table, &insert.partitions)?.map(Box::new);
     let triggers = Triggers::of(context, &table, insert_events(insert.replace, !on_duplicate.is_empty()))?;
     Ok(InsertPlan {
         table,
@@ -309,6 +318,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         tells_id,
         check: view.and_then(|view| view.check),
         triggers,
+        division,
     })
 }
 
@@ -561,7 +571,7 @@ fn plan_rows(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>,
 /// The one table of an UPDATE.
 pub(super) fn single_table(table: &TableRef) -> Result<(&ast::TableName, Option<&str>, &[ast::IndexHint])> {
     match table {
-        TableRef::Table { name, alias, hints } => Ok((name, alias.as_deref(), hints)),
+        TableRef::Table { name, alias, hints, .. } => Ok((name, alias.as_deref(), hints)),
         _ => Err(Error::internal("an UPDATE of one table joins")),
     }
 }
@@ -571,7 +581,11 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
     let table = open_stored(context, name, alias, Privileges::UPDATE)?;
     // In READ COMMITTED it need not wait for rows that it would not change.
     let mut level = Level::new(context, None, ReadMode::Exclusive(IfLocked::Committed));
-    level.add_table(name, alias, hints.to_vec())?;
+    let source = level.add_table(name, alias, hints.to_vec())?;
+    if let TableRef::Table { partitions, .. } = &update.table {
+        level.choose_partitions(source, partitions)?;
+    }
+    let division = level.sources[source].division.clone();
     let mut assignments = Vec::new();
     let table_name = name;
     for (name, value) in &update.assignments {
@@ -604,7 +618,14 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
     let rules = RowRules::of(context.eval, &table)?;
     let triggers = Triggers::of(context, &table, &[TriggerEvent::Update])?;
     let has_default = assignments.iter().any(|assignment| assignment.value.is_none());
-    if rules.concerns_changes() || has_default || triggers.is_some() {
+    // A row that moves to another partition moves as a whole.
+    let moves =
+        division.as_ref().is_some_and(|division| {
+            division.routing.columns.iter().any(|column| {
+                assigned(*column) || touched.contains(column) || table.columns[*column].generated.is_some()
+            })
+        });
+    if rules.concerns_changes() || has_default || triggers.is_some() || moves {
         also.extend((0..table.columns.len()).map(|column| Expr::slot(column, TypeInfo::NULL)));
     }
     let also: Vec<&Expr> = also.iter().collect();
@@ -612,7 +633,7 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
     let changed =
         |column: usize| assigned(column) || touched.contains(&column) || table.columns[column].generated.is_some();
     // A trigger may do anything to the tables that the scan stands in.
-    let collect_first = triggers.is_some() || reads_what_changes(&select, &table, &changed);
+    let collect_first = triggers.is_some() || moves || reads_what_changes(&select, &table, &changed);
     let defaults = defaults(&table)?;
     Ok(UpdatePlan {
         table,
@@ -625,6 +646,7 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
         rules,
         check: None,
         triggers,
+        division,
     })
 }
 
@@ -649,7 +671,8 @@ pub(super) fn reads_what_changes(select: &SelectPlan, table: &Table, changed: &d
 pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<DeletePlan> {
     let table = open_stored(context, &delete.table, delete.alias.as_deref(), Privileges::DELETE)?;
     let mut level = Level::new(context, None, ReadMode::EXCLUSIVE);
-    level.add_table(&delete.table, delete.alias.as_deref(), Vec::new())?;
+    let source = level.add_table(&delete.table, delete.alias.as_deref(), Vec::new())?;
+    level.choose_partitions(source, &delete.partitions)?;
     let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };
     let returning = bind_returning(&level, &delete.returning)?;
     let triggers = Triggers::of(context, &table, &[TriggerEvent::Delete])?;

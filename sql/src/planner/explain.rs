@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use format::value::Value;
 
 use super::change::InsertPlan;
-use super::{Access, PartRange, QueryPlan, RecursivePlan, SelectPlan, SourceKind, Step, TableStep};
-use crate::expression::Node;
+use super::{Access, PartRange, QueryPlan, RecursivePlan, SelectPlan, SourceKind, Step, TableStep, pruning};
+use crate::expression::{EvalContext, NoFields, Node};
 use crate::parser::ast::SetOperator;
 
 pub const COLUMNS: [&str; 12] = [
@@ -26,8 +26,9 @@ pub const COLUMNS: [&str; 12] = [
 
 type Line = Vec<Value>;
 
-#[derive(Default)]
-struct Lines {
+struct Lines<'c> {
+    /// What constants of the plan are evaluated with.
+    context: &'c EvalContext<'c>,
     lines: Vec<Line>,
     /// The derived tables that have their lines.
     shown: BTreeSet<usize>,
@@ -42,13 +43,13 @@ fn optional(value: Option<String>) -> Value {
 }
 
 /// The lines of a query.
-pub fn query(plan: &QueryPlan) -> Vec<Line> {
-    let mut lines = Lines::default();
+pub fn query(plan: &QueryPlan, context: &EvalContext<'_>) -> Vec<Line> {
+    let mut lines = Lines { context, lines: Vec::new(), shown: BTreeSet::new() };
     explain_query(plan, "SIMPLE", &mut lines);
     lines.lines
 }
 
-fn explain_query(plan: &QueryPlan, kind: &str, lines: &mut Lines) {
+fn explain_query(plan: &QueryPlan, kind: &str, lines: &mut Lines<'_>) {
     match plan {
         QueryPlan::Select(plan) => explain_select(plan, kind, lines),
         QueryPlan::Union(plan) => {
@@ -77,7 +78,7 @@ fn explain_query(plan: &QueryPlan, kind: &str, lines: &mut Lines) {
     }
 }
 
-fn explain_recursive(plan: &RecursivePlan, kind: &str, lines: &mut Lines) {
+fn explain_recursive(plan: &RecursivePlan, kind: &str, lines: &mut Lines<'_>) {
     explain_query(&plan.seed, kind, lines);
     for member in &plan.members {
         let first = lines.lines.len();
@@ -91,7 +92,7 @@ fn explain_recursive(plan: &RecursivePlan, kind: &str, lines: &mut Lines) {
     }
 }
 
-fn explain_select(plan: &SelectPlan, kind: &str, lines: &mut Lines) {
+fn explain_select(plan: &SelectPlan, kind: &str, lines: &mut Lines<'_>) {
     let has_parts =
         !plan.subqueries.is_empty() || plan.sources.iter().any(|source| matches!(source.kind, SourceKind::Derived(_)));
     let kind = if kind == "SIMPLE" && has_parts { "PRIMARY" } else { kind };
@@ -105,7 +106,8 @@ fn explain_select(plan: &SelectPlan, kind: &str, lines: &mut Lines) {
         lines.lines.push(line);
     }
     for (number, (step, semi)) in own.iter().enumerate() {
-        lines.lines.push(table_line(plan, step, kind, number == 0, *semi));
+        let line = table_line(plan, step, kind, number == 0, *semi, lines.context);
+        lines.lines.push(line);
     }
     for source in &plan.sources {
         // A table of WITH that is read twice is made once.
@@ -139,12 +141,20 @@ fn table_steps<'p>(
     }
 }
 
-fn table_line(plan: &SelectPlan, step: &TableStep, kind: &str, is_first: bool, semi: Option<&'static str>) -> Line {
+fn table_line(
+    plan: &SelectPlan,
+    step: &TableStep,
+    kind: &str,
+    is_first: bool,
+    semi: Option<&'static str>,
+    context: &EvalContext<'_>,
+) -> Line {
     let facts = facts(plan, step, is_first);
     let mut line = vec![Value::Null; COLUMNS.len()];
     line[0] = Value::UInt(plan.select_number as u64);
     line[1] = text(kind);
     line[2] = text(&plan.sources[step.source].alias);
+    line[3] = optional(partitions(plan, step, context));
     line[4] = text(facts.access);
     line[5] = optional((!facts.possible_keys.is_empty()).then(|| facts.possible_keys.join(",")));
     line[6] = optional(facts.key.clone());
@@ -177,6 +187,15 @@ fn table_line(plan: &SelectPlan, step: &TableStep, kind: &str, is_first: bool, s
     }
     line[11] = optional((!extra.is_empty()).then(|| extra.join("; ")));
     line
+}
+
+/// The partitions that a step is known to read before it runs.
+fn partitions(plan: &SelectPlan, step: &TableStep, context: &EvalContext<'_>) -> Option<String> {
+    let source = &plan.sources[step.source];
+    let (SourceKind::Table(table), Some(division)) = (&source.kind, &source.division) else { return None };
+    let known = step.pruning.as_deref().filter(|pruning| pruning.is_constant());
+    let set = pruning::partitions(division, known, table, context, &NoFields).unwrap_or_else(|_| division.all());
+    Some(pruning::names(table, &set))
 }
 
 /// How a table is read, in the words that all forms of EXPLAIN share.
@@ -309,20 +328,21 @@ fn key_bytes(table: &storage::Table, part: &storage::IndexPart) -> u64 {
 }
 
 /// The lines of an UPDATE or DELETE.
-pub fn change(plan: &SelectPlan, kind: &str) -> Vec<Line> {
-    let mut lines = Lines::default();
+pub fn change(plan: &SelectPlan, kind: &str, context: &EvalContext<'_>) -> Vec<Line> {
+    let mut lines = Lines { context, lines: Vec::new(), shown: BTreeSet::new() };
     explain_select(plan, kind, &mut lines);
     lines.lines
 }
 
 /// The lines of an INSERT.
-pub fn insert(plan: &InsertPlan) -> Vec<Line> {
+pub fn insert(plan: &InsertPlan, context: &EvalContext<'_>) -> Vec<Line> {
     let mut line = vec![Value::Null; COLUMNS.len()];
     line[0] = Value::UInt(1);
     line[1] = text(if plan.replace { "REPLACE" } else { "INSERT" });
     line[2] = text(&plan.table.name);
+    line[3] = optional(plan.division.as_ref().map(|division| pruning::names(&plan.table, &division.all())));
     line[4] = text("ALL");
-    let mut lines = Lines { lines: vec![line], ..Lines::default() };
+    let mut lines = Lines { context, lines: vec![line], shown: BTreeSet::new() };
     if let Some(query) = plan.query() {
         explain_query(query, "SIMPLE", &mut lines);
     }

@@ -18,7 +18,7 @@ use super::hash_join::{self, HashKey};
 use super::logical::{self, Left, Mask, Nest, Semi, is_volatile};
 use super::selectivity;
 use super::wanted_order::{WantedOrder, settle_order, settle_relevance};
-use super::{Estimate, Filter, PlanContext, SelectPlan, Source, SourceKind, Step, SubqueryPlan, TableStep};
+use super::{Estimate, Filter, PlanContext, SelectPlan, Source, SourceKind, Step, SubqueryPlan, TableStep, pruning};
 use crate::error::{Error, Result};
 use crate::expression::Expr;
 
@@ -189,8 +189,18 @@ impl Planner<'_, '_> {
             let source = tables.remove(at);
             *estimate = self.joined(estimate, source, placed, &waiting, &choice);
             placed |= 1 << source;
+            let before = placed & !(1 << source);
             let mut filters = Vec::new();
-            let candidates = candidates(&waiting, placed & !(1 << source), source);
+            let candidates = candidates(&waiting, before, source);
+            let pruning = self.sources[source].division.as_ref().and_then(|_| {
+                // Rows that are kept serve all rows of the tables before.
+                let before = if hash.is_empty() { before } else { 0 };
+                let known = |expr: &Expr| self.reads.of(expr) & !before == 0 && !is_volatile(expr);
+                let conditions = candidates.iter().map(|number| &waiting[*number]);
+                let conditions = conditions.filter(|condition| condition.needs & !(before | 1 << source) == 0);
+                let conditions: Vec<&Expr> = conditions.map(|condition| &condition.expr).collect();
+                pruning::pruning(&self.sources[source], &conditions, &known)
+            });
             for (number, condition) in waiting.iter_mut().enumerate() {
                 if condition.placed || condition.needs & !placed != 0 {
                     continue;
@@ -209,6 +219,7 @@ impl Planner<'_, '_> {
                 covering: choice.covering,
                 hash,
                 filters,
+                pruning,
                 rows: choice.rows.round().max(1.0) as u64,
                 possible_keys: choice.possible_keys,
             }));

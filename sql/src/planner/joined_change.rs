@@ -160,7 +160,9 @@ pub(super) fn needed_for_update(context: &PlanContext<'_>, target: &UpdateTarget
     let assigned = target.assignments.iter().map(|assignment| assignment.column);
     let columns = assigned.chain(target.touched.iter().copied());
     let has_default = target.assignments.iter().any(|assignment| assignment.value.is_none());
-    let columns = match target.rules.concerns_changes() || has_default || target.triggers.is_some() {
+    // A row that moves to another partition moves as a whole.
+    let moves = target.table.is_partitioned();
+    let columns = match target.rules.concerns_changes() || has_default || target.triggers.is_some() || moves {
         true => ColumnSet::first(target.table.columns.len()),
         false => needed_columns(context, &target.table, columns),
     };

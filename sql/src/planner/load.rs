@@ -20,6 +20,7 @@ use crate::accounts::Privileges;
 use crate::error::{Error, Result};
 use crate::expression::assign::zero_of;
 use crate::parser::ast::{self, LoadTarget};
+use crate::partitions::rows::Division;
 use crate::types::{Coercibility, SqlMode, TypeInfo};
 
 /// How rows are written as text.
@@ -195,6 +196,7 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         }
     }
     let triggers = Triggers::of(context, &table, insert_events(load.replace, false))?;
+    let division = Division::of(context.eval, &table, &load.partitions)?.map(Box::new);
     let insert = InsertPlan {
         table,
         replace: load.replace,
@@ -212,6 +214,7 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         check: None,
         tells_id: true,
         triggers,
+        division,
     };
     let (local, file, skipped_lines) = (load.local, load.file.clone(), load.skipped_lines);
     Ok(LoadPlan { insert, local, file, format, field, skipped_lines, places, assignments, missing, widths })

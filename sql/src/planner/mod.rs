@@ -46,6 +46,7 @@ pub mod made;
 pub mod members;
 pub mod nest;
 pub mod physical;
+pub mod pruning;
 pub mod query;
 pub mod range;
 pub mod returning;
@@ -81,6 +82,7 @@ use crate::expression::{AggregateCall, Binder, EvalContext, Expr, Scope};
 use crate::information_schema::VirtualTable;
 use crate::instance::Instance;
 use crate::parser::ast;
+use crate::partitions::rows::Division;
 use crate::result::StoredColumn;
 use crate::table_locks::LockedTables;
 use crate::types::TypeInfo;
@@ -294,6 +296,8 @@ pub struct Source<D = Arc<Derived>> {
     pub lateral: Vec<Expr>,
     /// Whether it is the inner side of an outer join, so that all of its columns can be NULL.
     pub nullable: bool,
+    /// Of a table in partitions: how it is divided, and which partitions the query names.
+    pub division: Option<Box<Division>>,
 }
 
 pub enum SourceKind<D = Arc<Derived>> {
@@ -337,6 +341,8 @@ pub struct TableStep {
     /// are read again for each row of the tables before it.
     pub hash: Vec<HashKey>,
     pub filters: Vec<Filter>,
+    /// What tells which partitions are read; None: all that the query names.
+    pub pruning: Option<Box<pruning::Pruning>>,
     /// For EXPLAIN.
     pub rows: u64,
     pub possible_keys: Vec<usize>,
@@ -385,6 +391,13 @@ pub struct SubqueryPlan {
 impl CommonTable {
     pub fn new(written: ast::CommonTable, may_recurse: bool) -> CommonTable {
         CommonTable { written, bound: None, may_recurse, own_name: None }
+    }
+}
+
+impl SelectPlan {
+    /// Whether the order in which the first step finds its rows counts.
+    pub fn wants_order(&self) -> bool {
+        self.order_by_index || self.group.as_ref().is_some_and(|group| group.first_row_settles)
     }
 }
 

@@ -194,6 +194,7 @@ fn physical_source(context: &PlanContext<'_>, source: logical::Source) -> Result
         hints: source.hints,
         lateral: source.lateral,
         nullable: source.nullable,
+        division: source.division,
     })
 }
 

@@ -90,7 +90,8 @@ fn bind_body(
     match body {
         Body::Select(select) => bind_select(context, select, order_by, limit, parent, reading),
         Body::Table(name) => {
-            let table = ast::TableRef::Table { name: name.clone(), alias: None, hints: Vec::new() };
+            let table =
+                ast::TableRef::Table { name: name.clone(), partitions: Vec::new(), alias: None, hints: Vec::new() };
             let select = Select { items: vec![SelectItem::All], from: vec![table], ..Select::default() };
             bind_select(context, &select, order_by, limit, parent, reading)
         }

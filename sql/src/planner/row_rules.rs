@@ -10,11 +10,9 @@
 
 use storage::{Check, Column, ColumnDefault, Table};
 
-use crate::error::{Error, Result};
-use crate::expression::{Binder, EvalContext, Expr, Scope};
-use crate::parser::ast::ColumnName;
-use crate::parser::parse_expression;
-use crate::types::SqlMode;
+use crate::error::Result;
+pub use crate::expression::stored_value::bind_to_columns as bind;
+use crate::expression::{EvalContext, Expr};
 
 /// The rules of one table, bound.
 #[derive(Debug, Default)]
@@ -82,26 +80,6 @@ fn computed_text(column: &Column) -> Option<&str> {
         (Some(generated), _) => Some(&generated.expression),
         (None, ColumnDefault::Expression(text)) => Some(text),
         _ => None,
-    }
-}
-
-/// Binds an expression of the dictionary to the columns of its table.
-pub fn bind(eval: &EvalContext<'_>, columns: &[Column], text: &str) -> Result<Expr> {
-    let parsed = parse_expression(text.as_bytes(), SqlMode::DEFAULT)?;
-    let scope = OwnColumns { columns };
-    Binder::new(&scope, eval.session, SqlMode::DEFAULT, format::collation::CollationId::DEFAULT, &[]).bind(&parsed)
-}
-
-/// The columns of one table, by their names.
-struct OwnColumns<'c> {
-    columns: &'c [Column],
-}
-
-impl Scope for OwnColumns<'_> {
-    fn column(&self, name: &ColumnName) -> Result<Expr> {
-        let at = self.columns.iter().position(|column| storage::same_name(&column.name, &name.name));
-        let at = at.ok_or_else(|| Error::unknown_column(&name.name, "field list"))?;
-        Ok(Expr::column(at, &self.columns[at].ty, self.columns[at].nullable))
     }
 }
 

@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::expression::{AggregateCall, Expr, Node, Scope, Subquery, functions};
 use crate::information_schema;
 use crate::parser::ast::{self, ColumnName, JoinCondition, JoinKind, Query, TableName, TableRef};
+use crate::partitions::rows::Division;
 use crate::types::{SqlMode, TypeInfo};
 
 /// One SELECT while it is being bound.
@@ -116,15 +117,17 @@ impl<'a> Level<'a> {
 
     fn table_ref<'q>(&mut self, table: &'q TableRef) -> Result<(JoinTree<'q>, Visible)> {
         let source = match table {
-            TableRef::Table { name, alias, .. }
+            TableRef::Table { name, partitions, alias, .. }
                 if name.database.is_none()
                     && let Some((derived, columns)) = self.context.bind_common_table(&name.name)? =>
             {
+                check_none_named(partitions)?;
                 self.add_derived(derived, alias.as_deref().unwrap_or(&name.name), "", &columns)?
             }
-            TableRef::Table { name, alias, hints } => {
+            TableRef::Table { name, partitions, alias, hints } => {
                 self.check_reads(name)?;
                 if let Some(view) = self.context.find_view(name)? {
+                    check_none_named(partitions)?;
                     let source = self.add_view(&view, alias.as_deref())?;
                     if let Some(index) = hints.iter().flat_map(|hint| &hint.indexes).next() {
                         return Err(Error::key_does_not_exist(index, &name.name));
@@ -134,7 +137,9 @@ impl<'a> Level<'a> {
                     let visible = Visible { sources: source..source + 1, slots: slots.collect() };
                     return Ok((JoinTree::Leaf(source), visible));
                 }
-                self.add_table(name, alias.as_deref(), hints.clone())?
+                let source = self.add_table(name, alias.as_deref(), hints.clone())?;
+                self.choose_partitions(source, partitions)?;
+                source
             }
             TableRef::Derived { query, alias, columns, lateral } => {
                 let before = Before(self);
@@ -385,9 +390,22 @@ impl<'a> Level<'a> {
                 }
             }
         }
+        let division = Division::of(self.context.eval, &table, &[])?;
         let source = self.add_source(SourceKind::Table(table), alias, database, columns, hints)?;
         self.sources[source].unreadable = unreadable;
+        self.sources[source].division = division.map(Box::new);
         Ok(source)
+    }
+
+    /// `PARTITION (p0, p1)` behind a table's name; nothing is named if there are no names.
+    pub fn choose_partitions(&mut self, source: usize, names: &[String]) -> Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let source = &mut self.sources[source];
+        let SourceKind::Table(table) = &source.kind else { return check_none_named(names) };
+        source.division = Division::of(self.context.eval, table, names)?.map(Box::new);
+        Ok(())
     }
 
     fn add_source(
@@ -418,6 +436,7 @@ impl<'a> Level<'a> {
             hints,
             lateral: Vec::new(),
             nullable: false,
+            division: None,
         });
         Ok(index)
     }
@@ -633,4 +652,9 @@ pub fn display(name: &ColumnName) -> String {
         (None, Some(table)) => format!("{table}.{}", name.name),
         _ => name.name.clone(),
     }
+}
+
+/// Only tables have partitions that can be named.
+fn check_none_named(names: &[String]) -> Result<()> {
+    if names.is_empty() { Ok(()) } else { Err(Error::partition_clause_on_plain()) }
 }

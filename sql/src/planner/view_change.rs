@@ -162,7 +162,8 @@ fn update_view(
     let rules = RowRules::of(context.eval, &table)?;
     let check = check_of(context, definition)?;
     let triggers = Triggers::of(context, &table, &[TriggerEvent::Update])?;
-    let collect_first = collect_first || check.is_some() || triggers.is_some();
+    let division = select.sources.first().and_then(|source| source.division.clone());
+    let collect_first = collect_first || check.is_some() || triggers.is_some() || division.is_some();
     Ok(Updating::Table(Box::new(UpdatePlan {
         table,
         ignore: update.ignore,
@@ -174,6 +175,7 @@ fn update_view(
         rules,
         check,
         triggers,
+        division,
     })))
 }
 

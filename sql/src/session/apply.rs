@@ -47,6 +47,7 @@ use crate::executor::apply::RowApplier;
 use crate::expression::EvalContext;
 use crate::parser;
 use crate::parser::ast::{StartMode, Statement, Xa};
+use crate::partitions::rows::Division;
 use crate::planner::row_rules::RowRules;
 use crate::row_log::DefinitionLog;
 use crate::types::{Coercibility, SqlMode, TypeInfo};
@@ -370,6 +371,7 @@ impl Session {
             now_micros: i64::from(timestamp) * 1_000_000,
             rules: &rules,
             context: &context,
+            division: Division::of(&context, &table, &[])?,
             interrupt: &self.process.interrupt,
         };
         applier.apply(map, rows)

@@ -163,6 +163,9 @@ impl Session {
         let options: String = create.options.iter().map(|option| format!(" {}", option_text(option))).collect();
         let name = describe::quoted(&table.name).to_string();
         let mut text = describe::create_table_with(table, &name, usual, &options) + ROWS_FOLLOW;
+        if let Some(partitioning) = &table.partitioning {
+            text.push_str(&crate::partitions::print::shown(&partitioning.rule));
+        }
         if create.or_replace {
             text.insert_str("CREATE".len(), " OR REPLACE");
         }
@@ -354,6 +357,7 @@ impl Session {
 /// The statement that inserts a query's rows into the table that is created from it.
 fn insert_into(create: &CreateTable, table: TableName, columns: Vec<String>, query: &Query) -> Statement {
     Statement::Insert(Box::new(Insert {
+        partitions: Vec::new(),
         replace: create.replace,
         ignore: create.ignore,
         table,

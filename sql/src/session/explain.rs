@@ -43,13 +43,15 @@ impl Session {
             self.send(&columns, &[vec![Value::Bytes(text.into_bytes())]], self.warning_count(), more, sink);
             return Ok(());
         }
+        let view = self.view();
+        let context = &self.eval_context(&view, &[]);
         let rows = match &plan.plan {
-            Plan::Query { plan, .. } => explain::query(plan),
-            Plan::Insert(plan) => explain::insert(plan),
-            Plan::Update(plan) => explain::change(&plan.select, "UPDATE"),
-            Plan::Delete(plan) => explain::change(&plan.select, "DELETE"),
-            Plan::JoinedUpdate(plan) => explain::change(&plan.select, "UPDATE"),
-            Plan::JoinedDelete(plan) => explain::change(&plan.select, "DELETE"),
+            Plan::Query { plan, .. } => explain::query(plan, context),
+            Plan::Insert(plan) => explain::insert(plan, context),
+            Plan::Update(plan) => explain::change(&plan.select, "UPDATE", context),
+            Plan::Delete(plan) => explain::change(&plan.select, "DELETE", context),
+            Plan::JoinedUpdate(plan) => explain::change(&plan.select, "UPDATE", context),
+            Plan::JoinedDelete(plan) => explain::change(&plan.select, "DELETE", context),
             Plan::Load(_) => return Err(Error::unsupported("EXPLAIN of LOAD DATA")),
         };
         let columns: Vec<_> = explain::COLUMNS

@@ -198,7 +198,7 @@ impl Session {
                 return Err(Error::lock_or_active_transaction());
             }
             Statement::CreateTable(create) => vec![&create.table],
-            Statement::AlterTable(alter) => vec![&alter.table],
+            Statement::AlterTable(alter) => alter.tables().collect(),
             Statement::DropTables { tables, .. } => tables.iter().collect(),
             Statement::RenameTables(pairs) => pairs.iter().map(|(from, _)| from).collect(),
             Statement::TruncateTable(table)

@@ -19,8 +19,8 @@ use crate::ddl;
 use crate::error::{Error, Result};
 use crate::information_schema;
 use crate::parser::ast::{
-    AccountOptions, AccountStatement, AlterAction, CreateTable, FlushItem, ForeignKeySpec, Maintenance, ProgramKind,
-    SetItem, Show, Statement, TableName, UserName, VariableScope, Xa,
+    AccountOptions, AccountStatement, AlterAction, CreateTable, FlushItem, ForeignKeySpec, Maintenance,
+    PartitionAction, ProgramKind, SetItem, Show, Statement, TableName, UserName, VariableScope, Xa,
 };
 
 /// Variables of a session that only an administrator may set: they change what is logged or replicated.
@@ -258,7 +258,11 @@ impl Session {
                     AlterAction::Rename(to) => Some(to),
                     _ => None,
                 });
-                let drop = if renames.is_some() { Privileges::DROP } else { Privileges::NONE };
+                let removes = alter.actions.iter().any(|action| {
+                    let AlterAction::Partitions(action) = action else { return false };
+                    matches!(action, PartitionAction::Drop { .. } | PartitionAction::Truncate(_))
+                });
+                let drop = if renames.is_some() || removes { Privileges::DROP } else { Privileges::NONE };
                 self.need_table(Privileges::ALTER | drop, &alter.table)?;
                 if let Some(to) = renames {
                     let database = database_of(to, self.state.database.as_deref())?;
@@ -268,6 +272,11 @@ impl Session {
                 alter.actions.iter().try_for_each(|action| match action {
                     AlterAction::AddForeignKey(key) => self.check_parent(key, home),
                     AlterAction::Options(options) => self.check_options(options),
+                    AlterAction::Partitions(PartitionAction::Exchange { table, .. }) => {
+                        let needed = Privileges::ALTER | Privileges::DROP | Privileges::INSERT | Privileges::CREATE;
+                        self.need_table(needed, &alter.table)?;
+                        self.need_table(needed, table)
+                    }
                     _ => Ok(()),
                 })
             }

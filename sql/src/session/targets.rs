@@ -70,7 +70,7 @@ pub fn targets(text: &[u8], mode: SqlMode) -> Targets {
         Statement::AlterRoutine(alter) => vec![alter.name],
         Statement::DropRoutine { name, .. } | Statement::DropTrigger { name, .. } => vec![name],
         Statement::CreateTrigger(create) => vec![create.table],
-        Statement::AlterTable(alter) => vec![alter.table],
+        Statement::AlterTable(alter) => alter.tables().cloned().collect(),
         Statement::DropTables { tables, .. }
         | Statement::DropViews { views: tables, .. }
         | Statement::Maintain { tables, .. } => tables,

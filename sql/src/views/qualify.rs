@@ -122,7 +122,8 @@ impl Qualifier<'_> {
                 Ok(names)
             }
             Body::Table(name) => {
-                let table = TableRef::Table { name: name.clone(), alias: None, hints: Vec::new() };
+                let table =
+                    TableRef::Table { name: name.clone(), partitions: Vec::new(), alias: None, hints: Vec::new() };
                 let mut select = Select { items: vec![SelectItem::All], from: vec![table], ..Select::default() };
                 let names = self.select(&mut select, order_by, named);
                 *body = Body::Select(Box::new(select));

@@ -34,6 +34,8 @@ pub struct Table {
     /// Whether it refers to tables, or is referred to: only then row operations look for its relations.
     related: AtomicBool,
     statistics: Mutex<Option<Arc<row::TableStatistics>>>,
+    /// Where the rows of a table that is divided are: tables that only it names.
+    partitions: Vec<Arc<Table>>,
     reads: Reads,
 }
 
@@ -96,15 +98,32 @@ impl std::fmt::Debug for Table {
 impl Table {
     /// A temporary or unfinished table: no name leads other sessions to it, so nobody waits for its lock.
     pub fn unnamed(rows: Arc<row::Table>) -> Table {
+        Table::new(rows, Arc::new(MetadataLock::new(Arc::default())), TrxId(0))
+    }
+
+    fn new(rows: Arc<row::Table>, metadata: Arc<MetadataLock>, since: TrxId) -> Table {
+        let partition = |rows: &Arc<row::Table>| Arc::new(Table::new(rows.clone(), metadata.clone(), since));
         Table {
             reads: Reads::of(&rows),
+            partitions: rows.partitions().iter().map(partition).collect(),
             rows,
-            metadata: Arc::new(MetadataLock::new(Arc::default())),
+            metadata,
             stale: AtomicBool::new(false),
-            since: TrxId(0),
+            since,
             related: AtomicBool::new(false),
             statistics: Mutex::new(Rank::Leaf, None),
         }
+    }
+
+    /// Where the rows of a table that is divided are: reads and changes go to these. The table's own lock protects them.
+    #[inline]
+    pub fn partitions(&self) -> &[Arc<Table>] {
+        &self.partitions
+    }
+
+    /// What has a file: the partitions, or the table itself.
+    pub fn files(self: &Arc<Table>) -> &[Arc<Table>] {
+        if self.is_partitioned() { &self.partitions } else { std::slice::from_ref(self) }
     }
 
     #[inline]
@@ -143,7 +162,8 @@ impl Table {
     /// A hash of a row's key in a unique index, equal for rows whose keys compare equal. `None`: several rows may have the
     /// key, because the index is not unique or the key has a NULL.
     pub fn unique_key_hash<'v>(&self, index: usize, value: &dyn Fn(usize) -> Option<&'v [u8]>) -> Option<u64> {
-        row::unique_key_hash(&self.rows, index, value)
+        // A key is in one partition; the first one's numbers stand for all.
+        row::unique_key_hash(self.rows.partitions().first().unwrap_or(&self.rows), index, value)
     }
 
     /// Whether there are foreign keys from or to it.
@@ -200,6 +220,18 @@ struct Cache {
 }
 
 impl Cache {
+    fn remember(&mut self, rows: &Arc<row::Table>) {
+        self.by_id.insert(rows.id, rows.clone());
+        self.by_id.extend(rows.partitions().iter().map(|partition| (partition.id, partition.clone())));
+    }
+
+    fn forget(&mut self, rows: &row::Table) {
+        self.by_id.remove(&rows.id);
+        for partition in rows.partitions() {
+            self.by_id.remove(&partition.id);
+        }
+    }
+
     /// A description was added, removed, or replaced another.
     fn relate(
         &mut self,
@@ -327,6 +359,11 @@ impl Dictionary {
         self.databases().iter().flat_map(|database| self.tables(&database.name)).collect()
     }
 
+    /// The same for what has a file: the partitions of a table, or the table itself.
+    pub fn all_files(&self) -> Vec<Arc<Table>> {
+        self.all_tables().iter().flat_map(|table| table.files().to_vec()).collect()
+    }
+
     /// Users' and system tables.
     pub fn by_id(&self, id: TableId) -> Option<Arc<row::Table>> {
         self.cache.read().by_id.get(&id).cloned()
@@ -376,6 +413,7 @@ impl Dictionary {
         if let Some(table) = entry.tables.remove(name) {
             table.set_stale();
             cache.refused.insert(table.id);
+            cache.refused.extend(table.partitions.iter().map(|partition| partition.id));
         }
     }
 
@@ -419,15 +457,8 @@ impl Dictionary {
     }
 
     fn new_table(&self, rows: row::Table, since: TrxId) -> Arc<Table> {
-        Arc::new(Table {
-            metadata: self.table_lock(&rows.database, &rows.name),
-            reads: Reads::of(&rows),
-            rows: Arc::new(rows),
-            stale: AtomicBool::new(false),
-            since,
-            related: AtomicBool::new(false),
-            statistics: Mutex::new(Rank::Leaf, None),
-        })
+        let metadata = self.table_lock(&rows.database, &rows.name);
+        Arc::new(Table::new(Arc::new(rows), metadata, since))
     }
 
     fn put(&self, cache: &mut Cache, table: &Arc<Table>) {
@@ -436,9 +467,9 @@ impl Dictionary {
         let older = entry.tables.insert(rows.name.clone(), table.clone());
         if let Some(older) = &older {
             older.set_stale();
-            cache.by_id.remove(&older.id);
+            cache.forget(&older.rows);
         }
-        cache.by_id.insert(rows.id, rows.clone());
+        cache.remember(rows);
         let lock = |database: &str, name: &str| self.table_lock(database, name);
         cache.relate(older.as_ref().map(|older| &older.rows), Some(rows), &lock);
     }
@@ -447,7 +478,7 @@ impl Dictionary {
         let Some(entry) = cache.databases.get_mut(database) else { return };
         if let Some(older) = entry.tables.remove(name) {
             older.set_stale();
-            cache.by_id.remove(&older.id);
+            cache.forget(&older.rows);
             cache.relate(Some(&older.rows), None, &|database, name| self.table_lock(database, name));
         }
     }
@@ -456,11 +487,11 @@ impl Dictionary {
 
     /// Registers a table for the threads that find it by its id: rollback and purge.
     pub fn put_unnamed(&self, rows: &Arc<row::Table>) {
-        self.cache.write().by_id.insert(rows.id, rows.clone());
+        self.cache.write().remember(rows);
     }
 
-    pub fn remove_unnamed(&self, id: TableId) {
-        self.cache.write().by_id.remove(&id);
+    pub fn remove_unnamed(&self, rows: &row::Table) {
+        self.cache.write().forget(rows);
     }
 
     // Purge and DDL

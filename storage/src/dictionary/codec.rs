@@ -6,19 +6,21 @@
 
 use format::collation::CollationId;
 use format::fulltext::{Parser, Stopwords, Tokenizer};
+use format::ids::{IndexId, PageNo, SpaceId, TableId};
 use format::transform::Algorithm;
 use format::value::ColumnType;
 
+use super::describe::Identity;
 use crate::error::{Error, Result};
 use crate::schema::{
     AtomicWrites, Check, Column, ColumnDefault, Compression, ForeignKey, Generated, IndexDefinition, IndexPart,
-    ReferentialAction, RowFormat, TableOptions,
+    PartitionDefinition, Partitioning, ReferentialAction, RowFormat, TableOptions,
 };
 
 /// The version written now. Version 1 of a table's options ended before `atomic_writes`; version 2 had no foreign keys
 /// behind them; version 3 did not tell whether a column's collation was written and an index was made for a foreign
 /// key; version 4 did not tell BOOL from TINYINT; version 5 had neither CHECK constraints nor ZEROFILL nor generated
-/// columns; version 6 had no full-text and multi-valued indexes.
+/// columns; version 6 had no partitions, and no full-text and multi-valued indexes.
 const VERSION: u8 = 7;
 
 /// Appends to bytes.
@@ -124,14 +126,84 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A table's options and constraints.
-pub fn write_options(options: &TableOptions, foreign_keys: &[ForeignKey], checks: &[Check]) -> Vec<u8> {
-    let mut out = Writer::new();
-    out.u8(match options.compression {
+fn write_compression(out: &mut Writer, compression: Compression, level: Option<u8>) {
+    out.u8(match compression {
         Compression::Default => 0,
         Compression::Codec(algorithm) => algorithm.number() + 1,
     });
-    out.u8(options.compression_level.map_or(u8::MAX, |level| level));
+    out.u8(level.unwrap_or(u8::MAX));
+}
+
+fn read_compression(from: &mut Reader<'_>) -> Result<(Compression, Option<u8>)> {
+    let compression = match from.u8()? {
+        0 => Compression::Default,
+        number => Compression::Codec(Algorithm::from_number(number - 1).ok_or_else(damaged)?),
+    };
+    Ok((compression, Some(from.u8()?).filter(|level| *level != u8::MAX)))
+}
+
+/// What stands beside a table's columns and indexes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableFacts {
+    pub options: TableOptions,
+    pub foreign_keys: Vec<ForeignKey>,
+    pub checks: Vec<Check>,
+    pub partitioning: Option<Box<Partitioning>>,
+    /// Of each partition.
+    pub partitions: Vec<Identity>,
+}
+
+fn write_partitions(out: &mut Writer, partitioning: Option<&Partitioning>, partitions: &[Identity]) {
+    out.u8(partitioning.is_some() as u8);
+    let Some(partitioning) = partitioning else { return };
+    assert_eq!(partitioning.parts.len(), partitions.len(), "every partition has its numbers");
+    out.text(&partitioning.rule);
+    out.u32(partitions.len() as u32);
+    for (part, identity) in partitioning.parts.iter().zip(partitions) {
+        out.text(&part.name);
+        out.option_text(part.subpartition.as_deref());
+        out.u8(part.compression.is_some() as u8);
+        if let Some((compression, level)) = part.compression {
+            write_compression(out, compression, level);
+        }
+        out.u64(identity.id.0);
+        out.u32(identity.space.0);
+        out.u64(identity.created_us);
+        out.u32(identity.indexes.len() as u32);
+        for (id, root) in &identity.indexes {
+            out.u64(id.0);
+            out.u32(root.0);
+        }
+    }
+}
+
+fn read_partitions(from: &mut Reader<'_>) -> Result<(Option<Box<Partitioning>>, Vec<Identity>)> {
+    if !from.bool()? {
+        return Ok((None, Vec::new()));
+    }
+    let (mut partitioning, mut partitions) = (Partitioning { rule: from.text()?, parts: Vec::new() }, Vec::new());
+    for _ in 0..from.u32()? {
+        let (name, subpartition) = (from.text()?, from.option_text()?);
+        let compression = if from.bool()? { Some(read_compression(from)?) } else { None };
+        partitioning.parts.push(PartitionDefinition { name, subpartition, compression });
+        let (id, space, created_us) = (TableId(from.u64()?), SpaceId(from.u32()?), from.u64()?);
+        if space.is_temporary() {
+            return Err(damaged());
+        }
+        let mut indexes = Vec::new();
+        for _ in 0..from.u32()? {
+            indexes.push((IndexId(from.u64()?), PageNo(from.u32()?)));
+        }
+        partitions.push(Identity { id, space, created_us, indexes, partitions: Vec::new() });
+    }
+    Ok((Some(Box::new(partitioning)), partitions))
+}
+
+/// A table's options, constraints and partitions.
+pub fn write_options(facts: &TableFacts) -> Vec<u8> {
+    let TableFacts { options, foreign_keys, checks, partitioning, partitions } = facts;
+    let mut out = Writer::new();
+    write_compression(&mut out, options.compression, options.compression_level);
     out.u8(match options.row_format {
         RowFormat::Default => 0,
         RowFormat::Dynamic => 1,
@@ -163,6 +235,7 @@ pub fn write_options(options: &TableOptions, foreign_keys: &[ForeignKey], checks
         out.text(&check.condition);
         out.u8(check.enforced as u8);
     }
+    write_partitions(&mut out, partitioning.as_deref(), partitions);
     out.bytes
 }
 
@@ -203,13 +276,9 @@ fn read_foreign_key(from: &mut Reader<'_>) -> Result<ForeignKey> {
     Ok(ForeignKey { name, columns, parent_database, parent, parent_columns, on_delete, on_update })
 }
 
-pub fn read_options(bytes: &[u8]) -> Result<(TableOptions, Vec<ForeignKey>, Vec<Check>)> {
+pub fn read_options(bytes: &[u8]) -> Result<TableFacts> {
     let mut from = Reader::new(bytes)?;
-    let compression = match from.u8()? {
-        0 => Compression::Default,
-        number => Compression::Codec(Algorithm::from_number(number - 1).ok_or_else(damaged)?),
-    };
-    let compression_level = Some(from.u8()?).filter(|level| *level != u8::MAX);
+    let (compression, compression_level) = read_compression(&mut from)?;
     let row_format = match from.u8()? {
         0 => RowFormat::Default,
         1 => RowFormat::Dynamic,
@@ -248,6 +317,10 @@ pub fn read_options(bytes: &[u8]) -> Result<(TableOptions, Vec<ForeignKey>, Vec<
             checks.push(Check { name: from.text()?, condition: from.text()?, enforced: from.bool()? });
         }
     }
+    let (mut partitioning, mut partitions) = (None, Vec::new());
+    if from.version >= 7 {
+        (partitioning, partitions) = read_partitions(&mut from)?;
+    }
     let options = TableOptions {
         compression,
         compression_level,
@@ -259,7 +332,7 @@ pub fn read_options(bytes: &[u8]) -> Result<(TableOptions, Vec<ForeignKey>, Vec<
         comment,
         create_options,
     };
-    Ok((options, foreign_keys, checks))
+    Ok(TableFacts { options, foreign_keys, checks, partitioning, partitions })
 }
 
 pub fn write_column(column: &Column) -> Vec<u8> {
@@ -466,16 +539,38 @@ mod tests {
             on_update: ReferentialAction::SetNull,
         };
         let check = Check { name: "t_chk_1".into(), condition: "(`a` > 0)".into(), enforced: false };
-        let written = write_options(&options, std::slice::from_ref(&key), std::slice::from_ref(&check));
-        assert_eq!(read_options(&written).unwrap(), (options.clone(), vec![key], vec![check]));
-        // As the first two versions wrote them.
-        let written = write_options(&options, &[], &[]);
-        let mut second = written[..written.len() - 8].to_vec();
+        let identity = Identity {
+            id: TableId(9),
+            space: SpaceId(8),
+            created_us: 7,
+            indexes: vec![(IndexId(6), PageNo(4))],
+            partitions: Vec::new(),
+        };
+        let part = PartitionDefinition {
+            name: "p0".into(),
+            subpartition: Some("s".into()),
+            compression: Some((Compression::LZ4, None)),
+        };
+        let facts = TableFacts {
+            options: options.clone(),
+            foreign_keys: vec![key],
+            checks: vec![check],
+            partitioning: Some(Box::new(Partitioning { rule: "HASH (`a`)".into(), parts: vec![part] })),
+            partitions: vec![identity],
+        };
+        assert_eq!(read_options(&write_options(&facts)).unwrap(), facts);
+        // As earlier versions wrote them.
+        let plain = TableFacts { options: options.clone(), ..TableFacts::default() };
+        let written = write_options(&plain);
+        let mut sixth = written[..written.len() - 1].to_vec();
+        sixth[0] = 6;
+        assert_eq!(read_options(&sixth).unwrap(), plain);
+        let mut second = written[..written.len() - 9].to_vec();
         second[0] = 2;
-        assert_eq!(read_options(&second).unwrap(), (options.clone(), Vec::new(), Vec::new()));
-        let mut first = written[..written.len() - 10].to_vec();
+        assert_eq!(read_options(&second).unwrap(), plain);
+        let mut first = written[..written.len() - 11].to_vec();
         first[0] = 1;
-        let (read, ..) = read_options(&first).unwrap();
+        let read = read_options(&first).unwrap().options;
         assert_eq!(read, TableOptions { atomic_writes: AtomicWrites::Default, encrypted: false, ..options });
         let column = Column {
             name: "a".into(),
@@ -519,7 +614,7 @@ mod tests {
 
     #[test]
     fn damaged_bytes_are_an_error() {
-        let bytes = write_options(&TableOptions::default(), &[], &[]);
+        let bytes = write_options(&TableFacts::default());
         for end in 0..bytes.len() {
             assert!(read_options(&bytes[..end]).is_err());
         }

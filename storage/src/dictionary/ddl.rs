@@ -96,12 +96,20 @@ impl<'a> Ddl<'a> {
 
     /// Called before an action that must be undone unless this commits. Durable on return.
     pub fn will_take_back(&mut self, action: Action) -> Result<()> {
-        let id = new_log_id(self.context.store)?;
+        self.will_take_all_back(vec![action])
+    }
+
+    /// The same for several.
+    pub fn will_take_all_back(&mut self, actions: Vec<Action>) -> Result<()> {
+        let number = |action| Ok((new_log_id(self.context.store)?, action));
+        let actions = actions.into_iter().map(number).collect::<Result<Vec<_>>>()?;
         let mut separate = begin();
-        let written = self.rows().insert_action(&self.context, &mut separate, id, &action);
+        let mut all = actions.iter();
+        let written =
+            all.try_for_each(|(id, action)| self.rows().insert_action(&self.context, &mut separate, *id, action));
         end(&self.context, self.dictionary, &mut separate, written)?;
-        self.take_back.push((id, action));
-        self.rows().delete_action(&self.context, &mut self.trx, id)
+        self.take_back.extend(actions.iter().cloned());
+        actions.iter().try_for_each(|(id, _)| self.rows().delete_action(&self.context, &mut self.trx, *id))
     }
 
     /// Schedules an action for after the commit.

@@ -9,17 +9,32 @@ use format::value::ColumnType;
 use crate::error::{Error, Result};
 use crate::schema::{
     COLUMNS_MAX, Derived, FieldSource, INDEX_PARTS_MAX, INDEXES_MAX, Index, IndexDefinition, IndexField, IndexPart,
-    ROW_ID_INDEX, Table, TableDefinition, TableState, same_name,
+    ROW_ID_INDEX, Table, TableDefinition, TableState, partitions::PARTITIONS_MAX, same_name,
 };
 
 /// The ids and root pages of a table that is being created or loaded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub id: TableId,
     pub space: SpaceId,
     pub created_us: u64,
     /// Of each index, in the order that [`index_order`] gives.
     pub indexes: Vec<(IndexId, PageNo)>,
+    /// Of each partition.
+    pub partitions: Vec<Identity>,
+}
+
+impl Identity {
+    /// The numbers of a table that exists.
+    pub fn of(table: &Table) -> Identity {
+        Identity {
+            id: table.id,
+            space: table.space,
+            created_us: table.created_us,
+            indexes: table.indexes.iter().map(|index| (index.id, index.root)).collect(),
+            partitions: table.partitions.iter().map(|partition| Identity::of(partition)).collect(),
+        }
+    }
 }
 
 /// The indexes of a definition in the order in which the table has them: the clustered one first (added if there is
@@ -93,8 +108,29 @@ fn validate_several(definition: &TableDefinition, index: &IndexDefinition) -> Re
     if first.is_none() || index.unique || index.primary || !index.parts.iter().all(alike) { wrong() } else { Ok(()) }
 }
 
-/// The description of a table.
+/// The description of a table, with its partitions.
 pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Table> {
+    let mut table = describe_one(definition, identity)?;
+    let Some(partitioning) = &definition.partitioning else { return Ok(table) };
+    let parts = &partitioning.parts;
+    if parts.is_empty() || parts.len() > PARTITIONS_MAX || parts.len() != identity.partitions.len() {
+        return Err(Error::corrupt("the partitions of a table"));
+    }
+    let mut one = definition.clone();
+    (one.partitioning, one.foreign_keys, one.checks) = (None, Vec::new(), Vec::new());
+    for (part, identity) in parts.iter().zip(&identity.partitions) {
+        if identity.indexes.len() != table.indexes.len() {
+            return Err(Error::corrupt("the indexes of a partition"));
+        }
+        one.options = part.options(&definition.options);
+        let mut described = describe_one(&one, identity)?;
+        described.partition = Some(Box::new(part.clone()));
+        table.partitions.push(Arc::new(described));
+    }
+    Ok(table)
+}
+
+fn describe_one(definition: &TableDefinition, identity: &Identity) -> Result<Table> {
     validate(definition)?;
     let order = index_order(definition);
     assert_eq!(order.len(), identity.indexes.len(), "every index has its numbers");
@@ -143,10 +179,14 @@ pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Tab
         foreign_keys: definition.foreign_keys.clone(),
         checks: definition.checks.clone(),
         options: definition.options.clone(),
+        partitioning: definition.partitioning.clone(),
+        partitions: Vec::new(),
+        partition: None,
         auto_increment: definition.columns.iter().position(|column| column.auto_increment),
         created_us: identity.created_us,
         state: Arc::new(TableState::default()),
         derived: Derived::default(),
+        routing: Derived::default(),
     })
 }
 
@@ -247,6 +287,7 @@ mod tests {
             space: SpaceId(1),
             created_us: 0,
             indexes: (1..=count).map(|id| (IndexId(id), PageNo(3))).collect(),
+            partitions: Vec::new(),
         };
         describe(&definition, &identity).unwrap()
     }

@@ -4,6 +4,8 @@
 //! MySQL has shorter forms (`@0G`) for some letters beyond ASCII; MySQL reads both, and this module writes the long
 //! one.
 
+use crate::schema::PartitionDefinition;
+
 /// The file or directory name of a name.
 pub fn encode(name: &str) -> String {
     let mut file = String::with_capacity(name.len());
@@ -33,6 +35,17 @@ pub fn table_path(database: &str, table: &str) -> String {
     format!("{}/{}.ibd", encode(database), encode(table))
 }
 
+/// The path of a partition's file, as MySQL names it on Linux: in lower case behind the table's name.
+pub fn partition_path(database: &str, table: &str, partition: &PartitionDefinition) -> String {
+    let suffix = partition.suffix_by(|name| encode(&name.to_lowercase()));
+    format!("{}/{}{suffix}.ibd", encode(database), encode(table))
+}
+
+/// Whether a partition can have its name: see [`names_a_file`].
+pub fn names_a_partition(table: &str, partition: &PartitionDefinition) -> bool {
+    partition_path("", table, partition).len() - 1 <= FILE_NAME_BYTES_MAX
+}
+
 /// The path of a file that a DDL statement works on until it has a name: no table can have it.
 pub fn temporary_path(database: &str, space: u32) -> String {
     format!("{}/#sql-ib{space}.ibd", encode(database))
@@ -53,6 +66,17 @@ mod tests {
         assert_eq!(encode("a-b"), "a@002db");
         assert_eq!(table_path("my db", "t\u{e4}"), "my@0020db/t@00e4.ibd");
         assert_eq!(encode("\u{1F600}"), "@d83d@de00");
+    }
+
+    #[test]
+    fn partitions_have_files_in_lower_case() {
+        let mut partition = PartitionDefinition { name: "P-0".into(), ..PartitionDefinition::default() };
+        assert_eq!(partition_path("d", "T", &partition), "d/T#p#p@002d0.ibd");
+        partition.subpartition = Some("S1".into());
+        assert_eq!(partition_path("d", "T", &partition), "d/T#p#p@002d0#sp#s1.ibd");
+        assert!(names_a_partition("t", &partition));
+        partition.name = "x".repeat(64).into();
+        assert!(!names_a_partition(&"-".repeat(40), &partition));
     }
 
     #[test]

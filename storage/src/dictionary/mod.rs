@@ -37,7 +37,10 @@ pub use ddl::{Afterwards, Ddl, SuspendedDdl, finish_leftovers, run as run_action
 pub use ddl_log::{Action, LAST_GIVEN};
 pub use definitions::DefinitionChanges;
 pub use describe::{Identity, describe, index_order};
-pub use file_name::{display_of_path, encode as directory_name, names_a_file, table_path, temporary_path};
+pub use file_name::{
+    display_of_path, encode as directory_name, names_a_file, names_a_partition, partition_path, table_path,
+    temporary_path,
+};
 pub use links::{Name, link};
 pub use rows::{Contents, SystemRows};
 #[cfg(test)]

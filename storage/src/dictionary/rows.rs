@@ -154,13 +154,20 @@ impl SystemRows {
 
     pub fn insert_table(&self, context: &row::Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
         let id = table.id.0.to_be_bytes();
+        let facts = codec::TableFacts {
+            options: table.options.clone(),
+            foreign_keys: table.foreign_keys.clone(),
+            checks: table.checks.clone(),
+            partitioning: table.partitioning.clone(),
+            partitions: Identity::of(table).partitions,
+        };
         let values: [&[u8]; 6] = [
             &id,
             table.database.as_bytes(),
             table.name.as_bytes(),
             &table.space.0.to_be_bytes(),
             &table.created_us.to_be_bytes(),
-            &codec::write_options(&table.options, &table.foreign_keys, &table.checks),
+            &codec::write_options(&facts),
         ];
         self.insert(context, trx, SystemTable::Tables, &values)?;
         for (position, column) in table.columns.iter().enumerate() {
@@ -252,13 +259,14 @@ impl SystemRows {
         let mut tables: BTreeMap<u64, (TableDefinition, Identity)> = BTreeMap::new();
         self.read(context, SystemTable::Tables, &mut |row| {
             let id = number(row.get(0))?;
-            let (options, foreign_keys, checks) = codec::read_options(bytes(row.get(5))?)?;
+            let facts = codec::read_options(bytes(row.get(5))?)?;
             let definition = TableDefinition {
                 database: text(row.get(1))?,
                 name: text(row.get(2))?,
-                foreign_keys,
-                checks,
-                options,
+                foreign_keys: facts.foreign_keys,
+                checks: facts.checks,
+                options: facts.options,
+                partitioning: facts.partitioning,
                 ..TableDefinition::default()
             };
             let identity = Identity {
@@ -266,6 +274,7 @@ impl SystemRows {
                 space: permanent(number(row.get(3))?)?,
                 created_us: number(row.get(4))?,
                 indexes: Vec::new(),
+                partitions: facts.partitions,
             };
             tables.insert(id, (definition, identity));
             Ok(())

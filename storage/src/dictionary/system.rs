@@ -153,6 +153,7 @@ impl SystemTable {
             foreign_keys: Vec::new(),
             checks: Vec::new(),
             options: TableOptions { compression: Compression::NONE, ..TableOptions::default() },
+            partitioning: None,
             auto_increment_start: 0,
             renamed_columns: Vec::new(),
         }
@@ -165,6 +166,7 @@ impl SystemTable {
             space: SpaceId(0),
             created_us: 0,
             indexes: vec![(IndexId(self as u64 + 1), root)],
+            partitions: Vec::new(),
         };
         describe(&self.definition(), &identity)
     }

@@ -3,6 +3,7 @@
 //! ```text
 //!   in place   new indexes are built beside the rows -> rows of the dictionary -> commit -> dropped indexes are freed
 //!   copy       a new file beside the old, filled -> files swapped -> rows of the dictionary -> commit -> old file
+//!              (of a table in partitions: of those that change, see `Alteration::repartition`)
 //! ```
 //!
 //! Either is one [`Ddl`] for the whole statement: columns, indexes, foreign keys (of this table and of those that refer
@@ -18,8 +19,8 @@ use format::ids::{IndexId, PageNo};
 
 use super::locked::LockedTables;
 use super::relations::{self, Followed};
-use super::tables::{FIXED_PAGES, path_of};
-use super::{Engine, Relatives, RowMap, TrxOptions, auto_increment};
+use super::tables::{FIXED_PAGES, Place, path_of};
+use super::{Engine, Relatives, RowMap, RowRoute, TrxOptions, auto_increment};
 use crate::btree;
 use crate::dictionary::{self, Action, Ddl, DefinitionChanges, Identity, Table};
 use crate::error::{Error, Result};
@@ -144,51 +145,54 @@ impl Alteration<'_> {
             return Err(Error::Unsupported("moving rows in place".into()));
         }
         let built: Vec<usize> = (0..origins.len()).filter(|at| origins[*at].is_none()).collect();
-        let dropped: Vec<IndexId> =
-            (0..old.indexes.len()).filter(|at| !origins.contains(&Some(*at))).map(|at| old.indexes[at].id).collect();
-        let numbers = |origin: &Option<usize>| {
-            origin.map_or((IndexId(0), PageNo(0)), |at| (old.indexes[at].id, old.indexes[at].root))
+        let dropped: Vec<usize> = (0..old.indexes.len()).filter(|at| !origins.contains(&Some(*at))).collect();
+        // Of the table, and of each of its partitions.
+        let numbers = |of: &schema::Table| Identity {
+            indexes: origins
+                .iter()
+                .map(|origin| origin.map_or((IndexId(0), PageNo(0)), |at| (of.indexes[at].id, of.indexes[at].root)))
+                .collect(),
+            partitions: Vec::new(),
+            ..Identity::of(of)
         };
-        let mut identity = Identity {
-            id: old.id,
-            space: old.space,
-            created_us: old.created_us,
-            indexes: origins.iter().map(numbers).collect(),
-        };
+        let mut identity = numbers(old);
+        identity.partitions = old.partitions.iter().map(|partition| numbers(partition)).collect();
         // An impossible definition fails before any work is done.
         dictionary::describe(&settled.definition, &identity)?;
         let mut ddl = engine.begin_ddl()?;
         if !built.is_empty() {
-            let ids = dictionary::new_ids(store, built.len())?;
-            for (number, at) in built.iter().enumerate() {
-                let id = IndexId(ids.index.0 + number as u64);
-                ddl.will_take_back(Action::DropIndex { space: old.space, index: id })?;
-                let room = segment::reserve(store, old.space, FIXED_PAGES)?;
-                store.check_headroom()?;
-                let mut mtr = Mtr::begin(store);
-                identity.indexes[*at] = (id, btree::create(&mut mtr, old.space, id)?);
-                mtr.commit();
-                drop(room);
+            if old.is_partitioned() {
+                let ids = dictionary::new_ids(store, built.len())?;
+                for (number, at) in built.iter().enumerate() {
+                    identity.indexes[*at].0 = IndexId(ids.index.0 + number as u64);
+                }
+                for partition in &mut identity.partitions {
+                    engine.make_trees_beside(&mut ddl, &built, partition)?;
+                }
+            } else {
+                engine.make_trees_beside(&mut ddl, &built, &mut identity)?;
             }
         }
         let mut changed = dictionary::describe(&settled.definition, &identity)?;
-        changed.state = old.state.clone();
+        changed.keep_state(old);
         let changed = Arc::new(row::Table::open(store, Arc::new(changed))?);
         // The leaves are read without a transaction: purge could merge them meanwhile.
         let purge = (!built.is_empty()).then(|| dictionary.stop_purge());
-        for at in &built {
-            engine.inner.fill_index(&changed, *at, &wait.interrupt)?;
+        for file in changed.files() {
+            for at in &built {
+                engine.inner.fill_index(file, *at, &wait.interrupt)?;
+            }
         }
         if wait.foreign_key_checks {
             engine.check_rows(&changed, &settled.new_keys, &wait.interrupt)?;
         }
         ddl.delete_table(old)?;
         ddl.insert_table(&changed)?;
-        for index in &dropped {
-            ddl.will_do_afterwards(Action::DropIndex { space: old.space, index: *index })?;
+        for (file, at) in old.schema().files().flat_map(|file| dropped.iter().map(move |at| (file, at))) {
+            ddl.will_do_afterwards(Action::DropIndex { space: file.space, index: file.indexes[*at].id })?;
         }
         if settled.is_renamed {
-            engine.move_file(&mut ddl, old.space, &path_of(old), &path_of(&changed))?;
+            engine.move_to_name(&mut ddl, old, &changed)?;
         }
         let last_given = match self.auto_increment {
             Some(_) => auto_increment::after_alter(&engine.inner, old, &changed, self.auto_increment, &wait.interrupt)?,
@@ -196,8 +200,11 @@ impl Alteration<'_> {
         };
         if let Some(to) = last_given {
             let from = auto_increment::read_last_given(store, old)?;
-            let root = old.clustered().root;
-            ddl.will_do_afterwards(Action::SetLastGiven { space: old.space, root, from, to })?;
+            for file in old.schema().files() {
+                let (space, root) = (file.space, file.clustered().root);
+                let from = if old.is_partitioned() { auto_increment::read_last_given(store, file)? } else { from };
+                ddl.will_do_afterwards(Action::SetLastGiven { space, root, from, to })?;
+            }
         }
         let followed = engine.follow(&mut ddl, old, &settled.definition)?;
         let moved = settled.move_definitions(engine, &mut ddl, old)?;
@@ -215,23 +222,52 @@ impl Alteration<'_> {
         if let Some(last) = last_given {
             shown.state.auto_increment_next.store(last.saturating_add(1), Ordering::Release);
         }
-        if let Some(space) = store.space(shown.space) {
-            space.set_transform(dictionary::transform(&shown.options, &engine.config()));
-            space.set_atomic_writes(shown.options.atomic_writes);
+        for file in shown.files() {
+            if let Some(space) = store.space(file.space) {
+                space.set_transform(dictionary::transform(&file.options, &engine.config()));
+                space.set_atomic_writes(file.options.atomic_writes);
+            }
         }
         Ok(shown)
     }
 
-    /// Copies the rows into a new file, which replaces the old one. Without a `map` the columns are the same. Returns
-    /// the new table and its number of rows.
-    pub fn copy(self, map: Option<&mut RowMap<'_>>) -> Result<(Arc<Table>, u64)> {
+    /// Copies the rows into new files, which replace the old ones. Without a `map` the columns are the same; `route` tells
+    /// the partition of a new row, where the table is to have partitions. Returns the new table and its number of rows.
+    pub fn copy(self, map: Option<&mut RowMap<'_>>, route: Option<&mut RowRoute<'_>>) -> Result<(Arc<Table>, u64)> {
+        let (old, parts) = (self.old.clone(), self.definition.partitioning.as_ref().map_or(1, |made| made.parts.len()));
+        self.rebuild(&vec![None; parts], &Vec::from_iter(0..old.files().len()), map, route)
+    }
+
+    /// Makes the partitions that the definition has new. `kept` has for each of them the old partition that it is, whose
+    /// file stays as it is; the others get new files, among which the rows of the old partitions `moved` are divided by
+    /// `route`. Old partitions that are neither kept nor moved go with their rows. Returns the new table and how many rows
+    /// were moved.
+    pub fn repartition(
+        self,
+        kept: &[Option<usize>],
+        moved: &[usize],
+        route: &mut RowRoute<'_>,
+    ) -> Result<(Arc<Table>, u64)> {
+        self.rebuild(kept, moved, None, Some(route))
+    }
+
+    fn rebuild(
+        self,
+        kept: &[Option<usize>],
+        moved: &[usize],
+        map: Option<&mut RowMap<'_>>,
+        route: Option<&mut RowRoute<'_>>,
+    ) -> Result<(Arc<Table>, u64)> {
         let settled = self.settle()?;
         let (engine, wait, old) = (self.locked.engine, self.locked.wait, &self.old);
         let mut ddl = engine.begin_ddl()?;
-        let new = engine
-            .make_table(&mut ddl, &settled.definition, |space| dictionary::temporary_path(&old.database, space.0))?;
+        let stay: Vec<Option<&schema::Table>> =
+            kept.iter().map(|kept| kept.map(|at| &**old.files()[at].schema())).collect();
+        let new = engine.make_table_with(&mut ddl, &settled.definition, Place::Beside, &stay)?;
         let new = Arc::new(new);
-        let count = engine.inner.copy_rows(old, &new, map, &wait.interrupt)?;
+        let sources: Vec<Arc<Table>> = moved.iter().map(|at| old.files()[*at].clone()).collect();
+        let targets: Vec<usize> = (0..kept.len()).filter(|at| kept[*at].is_none()).collect();
+        let count = engine.inner.copy_rows(&sources, &new, &targets, map, route, &wait.interrupt)?;
         if wait.foreign_key_checks {
             engine.check_rows(&new, &settled.new_keys, &wait.interrupt)?;
         }
@@ -239,7 +275,6 @@ impl Alteration<'_> {
         if let Some(last) = last {
             auto_increment::write_last_given(&engine.inner.store, &new, last)?;
         }
-        new.state.rows.store(count, Ordering::Relaxed);
         let followed = engine.follow(&mut ddl, old, &settled.definition)?;
         let moved = settled.move_definitions(engine, &mut ddl, old)?;
         let new = Arc::into_inner(new).expect("nobody else has it yet");
@@ -278,7 +313,31 @@ impl Engine {
         self.follow_parent(ddl, (&old.database, &old.name), definition)
     }
 
-    /// Swaps the files of a table and its successor, and commits.
+    /// Makes empty trees for indexes beside those that a file has, and fills in their numbers.
+    fn make_trees_beside(&self, ddl: &mut Ddl<'_>, built: &[usize], identity: &mut Identity) -> Result<()> {
+        let store = &self.inner.store;
+        let ids = dictionary::new_ids(store, built.len())?;
+        for (number, at) in built.iter().enumerate() {
+            let id = IndexId(ids.index.0 + number as u64);
+            ddl.will_take_back(Action::DropIndex { space: identity.space, index: id })?;
+            let room = segment::reserve(store, identity.space, FIXED_PAGES)?;
+            store.check_headroom()?;
+            let mut mtr = Mtr::begin(store);
+            identity.indexes[*at] = (id, btree::create(&mut mtr, identity.space, id)?);
+            mtr.commit();
+            drop(room);
+        }
+        Ok(())
+    }
+
+    /// Gives the files of a table that were made beside others their names.
+    pub(super) fn move_into_place(&self, ddl: &mut Ddl<'_>, new: &schema::Table) -> Result<()> {
+        let beside = |file: &schema::Table| dictionary::temporary_path(&new.database, file.space.0);
+        let moves: Vec<_> = new.files().map(|file| (file.space, beside(file), path_of(file))).collect();
+        self.move_files(ddl, &moves)
+    }
+
+    /// Swaps the files of a table and its successor, but for those that both have, and commits.
     pub(super) fn exchange<'e>(
         &'e self,
         mut ddl: Ddl<'e>,
@@ -286,13 +345,26 @@ impl Engine {
         new: &row::Table,
         log: Option<&dyn CommitLog>,
     ) -> Result<dictionary::Afterwards<'e>> {
-        let beside = dictionary::temporary_path(&old.database, new.space.0);
-        let aside = dictionary::temporary_path(&old.database, old.space.0);
         ddl.delete_table(old)?;
         ddl.insert_table(new)?;
-        self.move_file(&mut ddl, old.space, &path_of(old), &aside)?;
-        self.move_file(&mut ddl, new.space, &beside, &path_of(new))?;
-        ddl.will_do_afterwards(Action::DropSpace { space: old.space, path: aside.into() })?;
+        let aside = |file: &schema::Table| dictionary::temporary_path(&old.database, file.space.0);
+        let is_in = |file: &schema::Table, table: &schema::Table| table.files().any(|other| other.space == file.space);
+        let mut moves = Vec::new();
+        let gone: Vec<_> = old.schema().files().filter(|file| !is_in(file, new)).collect();
+        moves.extend(gone.iter().map(|file| (file.space, path_of(file), aside(file))));
+        for file in new.schema().files() {
+            let from = match old.schema().files().find(|kept| kept.space == file.space) {
+                Some(kept) => path_of(kept),
+                None => aside(file),
+            };
+            if from != path_of(file) {
+                moves.push((file.space, from, path_of(file)));
+            }
+        }
+        self.move_files(&mut ddl, &moves)?;
+        for file in gone {
+            ddl.will_do_afterwards(Action::DropSpace { space: file.space, path: aside(file).into() })?;
+        }
         ddl.commit(log)
     }
 
@@ -347,6 +419,6 @@ impl Engine {
         let locked = self.lock_definitions(&[(database, name)], Relatives::Along, wait)?;
         let mut alteration = locked.alter(database, name)?;
         change(&mut alteration.definition);
-        alteration.copy(None)
+        alteration.copy(None, None)
     }
 }

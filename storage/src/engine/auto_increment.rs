@@ -29,15 +29,21 @@ fn root(table: &Table) -> PageId {
     PageId::new(table.space, table.clustered().root)
 }
 
-/// Reads the persistent copy.
+/// Reads the persistent copy: of a table in partitions, the largest of theirs.
 pub(super) fn read_last_given(store: &Store, table: &Table) -> Result<u64> {
-    Ok(get_u64(&store.read(root(table))?, LAST_GIVEN))
+    let mut last = 0;
+    for file in table.files() {
+        last = last.max(get_u64(&store.read(root(file))?, LAST_GIVEN));
+    }
+    Ok(last)
 }
 
 /// Moves the persistent copy up to `value`.
 pub(super) fn write_last_given(store: &Store, table: &Table, value: u64) -> Result<()> {
+    // The first partition keeps it for all.
+    let Some(file) = table.files().next() else { return Ok(()) };
     let mut mtr = Mtr::begin(store);
-    let page = mtr.latch_exclusive(root(table))?;
+    let page = mtr.latch_exclusive(root(file))?;
     if get_u64(mtr.page(page), LAST_GIVEN) < value {
         mtr.write(page, LAST_GIVEN, &value.to_be_bytes());
     }
@@ -134,6 +140,17 @@ fn largest(inner: &Inner, table: &Arc<row::Table>, column: usize, interrupt: &Ar
         !index.has_several_entries() && index.parts.first().is_some_and(|part| part.column == column)
     };
     let Some(index) = table.indexes.iter().position(leads) else { return Ok(0) };
+    let of_file = |file| largest_of_file(inner, file, index, column, interrupt);
+    table.files().iter().map(of_file).try_fold(0, |most, one| Ok(most.max(one?)))
+}
+
+fn largest_of_file(
+    inner: &Inner,
+    table: &Arc<row::Table>,
+    index: usize,
+    column: usize,
+    interrupt: &Arc<Interrupt>,
+) -> Result<u64> {
     let columns: ColumnSet = [column].into_iter().collect();
     let descending = table.indexes[index].parts[0].descending;
     let range = ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: !descending };

@@ -147,8 +147,8 @@ impl Inner {
     /// Refuses access to the tables whose pages had to be left out.
     pub fn refuse_damaged(&self) {
         for (page, what) in self.store.take_damaged() {
-            let tables = self.dictionary.all_tables();
-            let table = tables.iter().find(|table| table.space == page.space);
+            let files = self.dictionary.all_files();
+            let table = files.iter().find(|file| file.space == page.space);
             let name =
                 table.map_or_else(|| format!("tablespace {}", page.space), |table| table.full_name().to_string());
             let why = Error::corrupt_page(page, what);

@@ -37,6 +37,9 @@ const SORTS_BYTES: usize = 2 * SORT_MEMORY_BYTES;
 /// None = leave the row out.
 pub type RowMap<'a> = dyn FnMut(&Row) -> Result<Option<Vec<Option<Vec<u8>>>>> + 'a;
 
+/// Tells which partition of a new table a row belongs to: its place among `files`. The values are those of all columns.
+pub type RowRoute<'a> = dyn FnMut(&[Option<&[u8]>]) -> Result<usize> + 'a;
+
 /// Rows between two checks of the interrupt.
 const INTERRUPT_ROWS: u64 = 1024;
 
@@ -195,7 +198,9 @@ impl Inner {
     /// A sorter for an index, under a name that no other sort uses. `count` sorters run side by side and share the
     /// memory.
     fn sorter<'t>(&self, table: &'t row::Table, ordinal: usize, count: usize) -> Sorter<'t> {
-        let memory_bytes = (SORTS_BYTES / count).clamp(SORT_MEMORY_BYTES / 32, SORT_MEMORY_BYTES);
+        // Many sorts share less each: a table may have thousands of partitions.
+        let least = if count > 64 { SORT_MEMORY_BYTES / 256 } else { SORT_MEMORY_BYTES / 32 };
+        let memory_bytes = (SORTS_BYTES / count.max(1)).clamp(least, SORT_MEMORY_BYTES);
         let path = format!("{SORT_FILE_PREFIX}{}", table.indexes[ordinal].id);
         Sorter::new(&table.tree(ordinal).leaf, self.store.scratch_disk().clone(), path, memory_bytes)
     }
@@ -270,54 +275,102 @@ impl Inner {
         Ok(())
     }
 
-    /// Fills a new table with the rows of an old one; returns their number.
+    /// Fills the files `targets` of a new table with the rows of old files; returns their number. `route` tells the place
+    /// of a row's file in `new.files()`, where there is a choice.
     pub fn copy_rows(
         &self,
-        old: &Arc<Table>,
-        new: &row::Table,
+        sources: &[Arc<Table>],
+        new: &Arc<row::Table>,
+        targets: &[usize],
         mut map: Option<&mut RowMap<'_>>,
+        mut route: Option<&mut RowRoute<'_>>,
         interrupt: &Arc<Interrupt>,
     ) -> Result<u64> {
-        let columns = ColumnSet::first(old.columns.len());
-        let mut trx = reader(interrupt);
-        let mut scan = row::Scan::new(old, 0, ReadMode::Consistent, &columns, &ScanRange::ALL);
+        let files = new.files();
+        if route.is_none() && files.len() > 1 && !targets.is_empty() {
+            return Err(Error::Unsupported("rows without a rule that tells their partitions".into()));
+        }
         // All indexes are sorted; rows that arrive in the order of the new key are recognised as sorted, and cost only
         // a comparison each.
-        let count = new.indexes.len();
-        let mut sorters: Vec<Sorter<'_>> = (0..count).map(|ordinal| self.sorter(new, ordinal, count)).collect();
-        let mut rows = Rows::new(new);
+        let sorters_count = new.indexes.len() * targets.len();
+        let mut filling: Vec<Option<Filling<'_>>> = files.iter().map(|_| None).collect();
+        for at in targets {
+            filling[*at] = Some(Filling::begin(self, &files[*at], sorters_count));
+        }
         let mut row = Row::new();
         let mut count = 0;
-        while scan.next(&self.context_of(old), &mut trx, old, &mut row)? {
-            look_at(interrupt, count)?;
-            let row_id = match new.has_row_id() {
-                // Kept where the old table has them, so that the order is too.
-                true if old.has_row_id() => row.row_id,
-                true => self.registry.next_row_id(&self.store)?,
-                false => 0,
-            };
-            match &mut map {
-                None => {
-                    let values: Vec<Option<&[u8]>> = (0..old.columns.len()).map(|column| row.get(column)).collect();
-                    rows.set_values(self, &values, row_id)?;
-                }
-                Some(map) => {
-                    let Some(values) = map(&row)? else { continue };
-                    let values: Vec<Option<&[u8]>> = values.iter().map(|value| value.as_deref()).collect();
-                    rows.set_values(self, &values, row_id)?;
-                }
-            }
-            count += 1;
-            for (ordinal, sorter) in sorters.iter_mut().enumerate() {
-                match ordinal {
-                    0 => sorter.push(&rows.record)?,
-                    _ => rows.sort_entries(self, ordinal, sorter)?,
-                }
+        for old in sources {
+            let columns = ColumnSet::first(old.columns.len());
+            let mut trx = reader(interrupt);
+            let mut scan = row::Scan::new(old, 0, ReadMode::Consistent, &columns, &ScanRange::ALL);
+            while scan.next(&self.context_of(old), &mut trx, old, &mut row)? {
+                look_at(interrupt, count)?;
+                let mapped = match &mut map {
+                    None => None,
+                    Some(map) => match map(&row)? {
+                        None => continue,
+                        mapped => mapped,
+                    },
+                };
+                let values: Vec<Option<&[u8]>> = match &mapped {
+                    None => (0..old.columns.len()).map(|column| row.get(column)).collect(),
+                    Some(mapped) => mapped.iter().map(|value| value.as_deref()).collect(),
+                };
+                let at = match &mut route {
+                    Some(route) => route(&values)?,
+                    None => targets[0],
+                };
+                let file = filling.get_mut(at).and_then(Option::as_mut);
+                let file = file.ok_or_else(|| Error::Unsupported("a row of a partition that stays".into()))?;
+                let row_id = match new.clustered().is_hidden() {
+                    // Kept where the old table has them, so that the order is too.
+                    true if old.has_row_id() => row.row_id,
+                    true => self.registry.next_row_id(&self.store)?,
+                    false => 0,
+                };
+                file.push(self, &values, row_id)?;
+                count += 1;
             }
         }
-        for (ordinal, sorter) in sorters.into_iter().enumerate() {
-            self.load_sorted(new, ordinal, sorter, interrupt)?;
+        for file in filling.into_iter().flatten() {
+            file.finish(self, interrupt)?;
         }
         Ok(count)
+    }
+}
+
+/// A file that is filled with rows: one sort for each of its indexes.
+struct Filling<'t> {
+    rows: Rows<'t>,
+    sorters: Vec<Sorter<'t>>,
+    count: u64,
+}
+
+impl<'t> Filling<'t> {
+    /// `sorters`: how many sorts run side by side, in all files.
+    fn begin(inner: &Inner, table: &'t row::Table, sorters: usize) -> Filling<'t> {
+        let sorter = |ordinal| inner.sorter(table, ordinal, sorters);
+        Filling { rows: Rows::new(table), sorters: (0..table.indexes.len()).map(sorter).collect(), count: 0 }
+    }
+
+    fn push(&mut self, inner: &Inner, values: &[Option<&[u8]>], row_id: u64) -> Result<()> {
+        self.rows.set_values(inner, values, row_id)?;
+        self.count += 1;
+        for (ordinal, sorter) in self.sorters.iter_mut().enumerate() {
+            match ordinal {
+                0 => sorter.push(&self.rows.record)?,
+                _ => self.rows.sort_entries(inner, ordinal, sorter)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, inner: &Inner, interrupt: &Interrupt) -> Result<()> {
+        let table = self.rows.table;
+        for (ordinal, sorter) in self.sorters.into_iter().enumerate() {
+            inner.load_sorted(table, ordinal, sorter, interrupt)?;
+        }
+        table.state.rows.store(self.count, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
     }
 }

@@ -10,6 +10,8 @@
 //!
 //! Every page in use is read, so checksums are verified on the way. Findings are sentences; an error is one of reading.
 
+use std::sync::Arc;
+
 use format::ids::{PageId, SpaceId};
 use rustc_hash::FxHashMap;
 
@@ -85,7 +87,7 @@ impl Engine {
         let tables: FxHashMap<SpaceId, _> = self
             .inner
             .dictionary
-            .all_tables()
+            .all_files()
             .into_iter()
             .chain(self.all_temporary_tables())
             .map(|table| (table.space, table))
@@ -123,9 +125,18 @@ impl Engine {
     }
 
     /// Checks one table (CHECK TABLE). The findings; none = OK.
-    pub fn check_table(&self, table: &Table) -> Result<Vec<String>> {
+    pub fn check_table(&self, table: &Arc<Table>) -> Result<Vec<String>> {
+        let mut findings = Vec::new();
+        for file in table.files() {
+            findings.extend(self.check_file(file)?);
+        }
+        Ok(findings)
+    }
+
+    /// Checks a table that is not divided, or one partition.
+    pub fn check_file(&self, table: &Table) -> Result<Vec<String>> {
         let _tables = self.inner.dictionary.hold_tables();
-        let mut findings = Findings { name: table.full_name(), errors: Vec::new() };
+        let mut findings = Findings { name: format!("{}.{}", table.database, table.file_name()), errors: Vec::new() };
         let mut check = SpaceCheck::default();
         let outcome = self.inner.check_space(table.space, Some(roots(table)), &mut check, &mut findings);
         findings.absorb(outcome)?;

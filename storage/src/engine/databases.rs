@@ -87,7 +87,9 @@ impl Engine {
         ddl.will_do_afterwards(Action::RemoveDirectory { path: dictionary::directory_name(name).into() })?;
         for table in &tables {
             ddl.delete_table(table)?;
-            ddl.will_do_afterwards(Action::DropSpace { space: table.space, path: path_of(table).into() })?;
+            for file in table.schema().files() {
+                ddl.will_do_afterwards(Action::DropSpace { space: file.space, path: path_of(file).into() })?;
+            }
         }
         let afterwards = ddl.commit(wait.log.as_deref())?;
         let _purge = dictionary.stop_purge();

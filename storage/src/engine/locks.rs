@@ -124,7 +124,10 @@ impl Engine {
 
     fn indexes(&self) -> Indexes {
         let mut indexes = Indexes::default();
-        for table in self.inner.dictionary.all_tables() {
+        let dictionary = &self.inner.dictionary;
+        // A divided table's own numbers are those of its AUTO_INCREMENT counter.
+        let divided = dictionary.all_tables().into_iter().filter(|table| table.is_partitioned());
+        for table in dictionary.all_files().into_iter().chain(divided) {
             for (ordinal, index) in table.indexes.iter().enumerate() {
                 indexes.insert(index.id, (table.trees().clone(), ordinal));
             }

@@ -33,6 +33,7 @@ mod foreign;
 mod keys;
 mod locked;
 mod locks;
+mod partitions;
 mod prepared;
 mod purge;
 mod relations;
@@ -66,7 +67,7 @@ use crate::transaction::Registry;
 use crate::undo::UndoSpace;
 
 pub use alter::Alteration;
-pub use build::RowMap;
+pub use build::{RowMap, RowRoute};
 pub use check::{CheckReport, SpaceCheck};
 pub use cursor::Cursor;
 pub use definitions::LockedDefinitions;
@@ -245,7 +246,7 @@ impl Engine {
             let encrypted = space.transform().encrypted;
             space.set_transform(Transform { encrypted, ..Transform::usual(config.system_compression) });
         }
-        for table in self.inner.dictionary.all_tables() {
+        for table in self.inner.dictionary.all_files() {
             if let Some(space) = self.inner.store.space(table.space) {
                 let transform = dictionary::transform(&table.options, &config);
                 if space.transform() != transform {

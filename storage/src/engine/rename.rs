@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::relations::Followed;
-use super::tables::{Names, TableName, not_found, path_of};
+use super::tables::{Names, TableName, not_found};
 use super::{Engine, TrxOptions, definitions};
 use crate::dictionary::{self, Ddl, DefinitionChanges, Table};
 use crate::error::{Error, Result};
@@ -53,7 +53,7 @@ impl Engine {
             })?;
             ddl.delete_table(&table)?;
             ddl.insert_table(&renamed)?;
-            self.move_file(&mut ddl, table.space, &path_of(&table), &path_of(&renamed))?;
+            self.move_to_name(&mut ddl, &table, &renamed)?;
             now.insert(*to, Some(Arc::new(renamed)));
         }
         let followed = self.rename_keys(&mut ddl, &mut now, &children, wait)?;

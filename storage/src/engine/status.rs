@@ -199,6 +199,9 @@ impl Engine {
 
     /// Estimates about a table. They are taken when first asked for, and again when a tenth of the rows has changed.
     pub fn table_statistics(&self, table: &Table) -> TableStatistics {
+        if table.is_partitioned() {
+            return sum(table.partitions().iter().map(|partition| self.table_statistics(partition)));
+        }
         let modified = table.state.modified_rows.load(Ordering::Relaxed);
         if let Some(known) = table.statistics()
             && modified <= known.rows / 10 + STATISTICS_SLACK_ROWS
@@ -211,12 +214,19 @@ impl Engine {
 
     /// Bytes that a table's file has free for new pages (DATA_FREE).
     pub fn free_bytes(&self, table: &Table) -> u64 {
+        if table.is_partitioned() {
+            return table.partitions().iter().map(|partition| self.free_bytes(partition)).sum();
+        }
         // A file that cannot be read has none; a statement that reads it reports the reason.
         segment::free_bytes(&self.inner.store, table.space).unwrap_or(0)
     }
 
     /// Takes the estimates anew (ANALYZE TABLE).
     pub fn analyze_table(&self, table: &Table) -> Result<TableStatistics> {
+        if table.is_partitioned() {
+            let taken = table.partitions().iter().map(|partition| self.analyze_table(partition));
+            return Ok(sum(taken.collect::<Result<Vec<_>>>()?.into_iter()));
+        }
         // The table's name may not be locked.
         let _tables = self.inner.dictionary.hold_tables();
         let state = &table.state;
@@ -244,9 +254,9 @@ impl Engine {
         let names: FxHashMap<SpaceId, String> = self
             .inner
             .dictionary
-            .all_tables()
+            .all_files()
             .iter()
-            .map(|table| (table.space, format!("{}/{}", table.database, table.name)))
+            .map(|table| (table.space, format!("{}/{}", table.database, table.file_name())))
             .collect();
         let mut all = Vec::new();
         for space in self.inner.store.spaces() {
@@ -261,6 +271,23 @@ impl Engine {
         let Some(space) = self.inner.store.space(SpaceId(space)) else { return Ok(None) };
         Ok(Some(TablespaceInfo::new(space.info()?, |_| None)))
     }
+}
+
+/// The estimates of a table from those of its partitions. How many rows have a value in common is taken from the largest.
+fn sum(partitions: impl Iterator<Item = TableStatistics>) -> TableStatistics {
+    let (mut sum, mut largest) = (TableStatistics::default(), TableStatistics::default());
+    for partition in partitions {
+        sum.rows += partition.rows;
+        sum.data_bytes += partition.data_bytes;
+        sum.index_bytes += partition.index_bytes;
+        if partition.rows > largest.rows || largest.distinct.is_empty() {
+            largest = partition;
+        }
+    }
+    let times = sum.rows as f64 / largest.rows.max(1) as f64;
+    let scaled = |distinct: &u64| (*distinct as f64 * times) as u64;
+    sum.distinct = largest.distinct.iter().map(|index| index.iter().map(scaled).collect()).collect();
+    sum
 }
 
 impl TablespaceInfo {

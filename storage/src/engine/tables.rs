@@ -20,7 +20,8 @@ use crate::error::{Error, Result};
 use crate::lock::{DdlPass, GrantOf, MetadataGrant, MetadataHeld, MetadataLock, TableUse};
 use crate::mtr::Mtr;
 use crate::row;
-use crate::schema::{self, DefinitionName, TableDefinition};
+use crate::schema::partitions::NO_SPACE;
+use crate::schema::{self, DefinitionName, PartitionDefinition, TableDefinition};
 use crate::segment;
 
 /// Database and table.
@@ -29,9 +30,21 @@ pub type TableName<'a> = (&'a str, &'a str);
 /// Pages that an empty table has beside its roots.
 pub(super) const FIXED_PAGES: u32 = 3;
 
-/// The path of a table's file.
+/// The path of a table's file, or of a partition's.
 pub(super) fn path_of(table: &schema::Table) -> String {
-    dictionary::table_path(&table.database, &table.name)
+    match &table.partition {
+        None => dictionary::table_path(&table.database, &table.name),
+        Some(partition) => dictionary::partition_path(&table.database, &table.name, partition),
+    }
+}
+
+/// Where the files of a new table are made.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// Under the table's name.
+    Named,
+    /// Beside the tables that have names.
+    Beside,
 }
 
 pub(super) fn not_found(database: &str, name: &str) -> Error {
@@ -135,56 +148,121 @@ impl Engine {
     /// Creates a table and publishes it. Its name is locked and free.
     pub(super) fn make_and_show(&self, definition: &TableDefinition, wait: &TrxOptions) -> Result<Arc<Table>> {
         let mut ddl = self.begin_ddl()?;
-        let path = dictionary::table_path(&definition.database, &definition.name);
-        let table = self.make_table(&mut ddl, definition, |_| path)?;
+        let table = self.make_table(&mut ddl, definition, Place::Named)?;
         ddl.insert_table(&table)?;
         ddl.commit(wait.log.as_deref())?.run();
         Ok(self.inner.dictionary.put_table(table, self.inner.registry.next_id()))
     }
 
-    /// Creates the file of a table and its empty trees. No other thread knows of it yet.
+    /// Creates the files of a table and its empty trees. No other thread knows of it yet.
     pub(super) fn make_table(
         &self,
         ddl: &mut Ddl<'_>,
         definition: &TableDefinition,
-        path: impl FnOnce(SpaceId) -> String,
+        place: Place,
+    ) -> Result<row::Table> {
+        self.make_table_with(ddl, definition, place, &[])
+    }
+
+    /// The same; the partitions for which `kept` has a description have their files already.
+    pub(super) fn make_table_with(
+        &self,
+        ddl: &mut Ddl<'_>,
+        definition: &TableDefinition,
+        place: Place,
+        kept: &[Option<&schema::Table>],
     ) -> Result<row::Table> {
         let store = &self.inner.store;
         let indexes = dictionary::index_order(definition).len();
-        let mut identity = Identity {
+        let created_us = store.disk().clock().wall().as_micros() as u64;
+        let none = Identity {
             id: Default::default(),
-            space: SpaceId(0),
-            created_us: store.disk().clock().wall().as_micros() as u64,
+            space: NO_SPACE,
+            created_us,
             indexes: vec![(IndexId(0), PageNo(0)); indexes],
+            partitions: Vec::new(),
         };
+        let parts = definition.partitioning.as_ref().map(|partitioning| &partitioning.parts[..]);
+        let mut identity = none.clone();
+        identity.partitions = vec![none.clone(); parts.map_or(0, <[_]>::len)];
         // An impossible definition fails before any work is done.
         dictionary::describe(definition, &identity)?;
-        let ids = dictionary::new_ids(store, indexes)?;
-        let path = path(ids.space);
-        ddl.will_take_back(Action::DropSpace { space: ids.space, path: path.as_str().into() })?;
-        let space =
-            store.create_space(ids.space, &path, dictionary::transform(&definition.options, &store.config()))?;
-        space.set_atomic_writes(definition.options.atomic_writes);
-        store.check_headroom()?;
-        let mut mtr = Mtr::begin(store);
-        segment::init_space(&mut mtr, ids.space, segment::space_flags(store.page_bytes()))?;
-        mtr.commit();
-        let room = segment::reserve(store, ids.space, FIXED_PAGES + indexes as u32)?;
-        identity.id = ids.table;
-        identity.space = ids.space;
-        for (position, index) in identity.indexes.iter_mut().enumerate() {
-            let id = IndexId(ids.index.0 + position as u64);
-            store.check_headroom()?;
-            let mut mtr = Mtr::begin(store);
-            *index = (id, btree::create(&mut mtr, ids.space, id)?);
-            mtr.commit();
+        match parts {
+            None => self.make_file(ddl, definition, place, std::iter::once((None, &mut identity)))?,
+            Some(parts) => {
+                let ids = dictionary::new_ids(store, indexes)?;
+                identity.id = ids.table;
+                for (position, index) in identity.indexes.iter_mut().enumerate() {
+                    index.0 = IndexId(ids.index.0 + position as u64);
+                }
+                let mut made = Vec::new();
+                for (at, (part, identity)) in parts.iter().zip(&mut identity.partitions).enumerate() {
+                    match kept.get(at).copied().flatten() {
+                        Some(kept) => *identity = Identity::of(kept),
+                        None => made.push((Some(part), identity)),
+                    }
+                }
+                self.make_file(ddl, definition, place, made.into_iter())?;
+            }
         }
-        drop(room);
-        let table = Arc::new(dictionary::describe(definition, &identity)?);
+        let mut table = dictionary::describe(definition, &identity)?;
+        for (partition, kept) in table.partitions.iter_mut().zip(kept) {
+            if let (Some(partition), Some(kept)) = (Arc::get_mut(partition), kept) {
+                partition.state = kept.state.clone();
+            }
+        }
+        let table = Arc::new(table);
         if definition.auto_increment_start > 1 {
             auto_increment::write_last_given(store, &table, definition.auto_increment_start - 1)?;
         }
         row::Table::open(store, table)
+    }
+
+    /// Creates files with empty trees, and fills in their numbers.
+    fn make_file<'i>(
+        &self,
+        ddl: &mut Ddl<'_>,
+        definition: &TableDefinition,
+        place: Place,
+        files: impl Iterator<Item = (Option<&'i PartitionDefinition>, &'i mut Identity)>,
+    ) -> Result<()> {
+        let store = &self.inner.store;
+        let (database, name) = (&definition.database, &definition.name);
+        let mut made = Vec::new();
+        for (part, identity) in files {
+            let ids = dictionary::new_ids(store, identity.indexes.len())?;
+            (identity.id, identity.space) = (ids.table, ids.space);
+            let path = match (place, part) {
+                (Place::Beside, _) => dictionary::temporary_path(database, ids.space.0),
+                (Place::Named, None) => dictionary::table_path(database, name),
+                (Place::Named, Some(part)) => dictionary::partition_path(database, name, part),
+            };
+            let options = part.map_or_else(|| definition.options.clone(), |part| part.options(&definition.options));
+            made.push((ids.index, path, options, identity));
+        }
+        let drop_again = |(_, path, _, identity): &(_, String, _, &mut Identity)| Action::DropSpace {
+            space: identity.space,
+            path: path.as_str().into(),
+        };
+        ddl.will_take_all_back(made.iter().map(drop_again).collect())?;
+        for (first_index, path, options, identity) in made {
+            let space = store.create_space(identity.space, &path, dictionary::transform(&options, &store.config()))?;
+            space.set_atomic_writes(options.atomic_writes);
+            store.check_headroom()?;
+            let mut mtr = Mtr::begin(store);
+            segment::init_space(&mut mtr, identity.space, segment::space_flags(store.page_bytes()))?;
+            mtr.commit();
+            let room = segment::reserve(store, identity.space, FIXED_PAGES + identity.indexes.len() as u32)?;
+            for (position, index) in identity.indexes.iter_mut().enumerate() {
+                let id = IndexId(first_index.0 + position as u64);
+                store.check_headroom()?;
+                let mut mtr = Mtr::begin(store);
+                *index = (id, btree::create(&mut mtr, identity.space, id)?);
+                mtr.commit();
+            }
+            drop(room);
+        }
+        Ok(())
     }
 
     /// Drops tables whose names are locked, all or none.
@@ -196,7 +274,9 @@ impl Engine {
         for table in tables {
             dropped.push(self.drop_definitions_of(&mut ddl, (&table.database, &table.name))?);
             ddl.delete_table(table)?;
-            ddl.will_do_afterwards(Action::DropSpace { space: table.space, path: path_of(table).into() })?;
+            for file in table.schema().files() {
+                ddl.will_do_afterwards(Action::DropSpace { space: file.space, path: path_of(file).into() })?;
+            }
         }
         let afterwards = ddl.commit(wait.log.as_deref())?;
         let _purge = dictionary.stop_purge();
@@ -208,10 +288,24 @@ impl Engine {
         Ok(())
     }
 
-    /// Renames a tablespace's file now; a rollback renames it back.
-    pub(super) fn move_file(&self, ddl: &mut Ddl<'_>, space: SpaceId, from: &str, to: &str) -> Result<()> {
-        ddl.will_take_back(Action::RenameSpace { space, path: from.into() })?;
-        self.inner.store.rename_space(space, to)
+    /// Renames tablespaces' files now, in this order; a rollback renames them back.
+    pub(super) fn move_files(&self, ddl: &mut Ddl<'_>, moves: &[(SpaceId, String, String)]) -> Result<()> {
+        if moves.is_empty() {
+            return Ok(());
+        }
+        let back = |(space, from, _): &(SpaceId, String, String)| Action::RenameSpace {
+            space: *space,
+            path: from.as_str().into(),
+        };
+        ddl.will_take_all_back(moves.iter().map(back).collect())?;
+        moves.iter().try_for_each(|(space, _, to)| self.inner.store.rename_space(*space, to))
+    }
+
+    /// The same for all files of a table that gets another name.
+    pub(super) fn move_to_name(&self, ddl: &mut Ddl<'_>, from: &schema::Table, to: &schema::Table) -> Result<()> {
+        let files = from.files().zip(to.files());
+        let moves: Vec<_> = files.map(|(from, to)| (from.space, path_of(from), path_of(to))).collect();
+        self.move_files(ddl, &moves)
     }
 
     /// The same table with a changed description that leaves its trees as they are.
@@ -222,14 +316,8 @@ impl Engine {
     ) -> Result<schema::Table> {
         let mut definition = table.definition();
         change(&mut definition);
-        let identity = Identity {
-            id: table.id,
-            space: table.space,
-            created_us: table.created_us,
-            indexes: table.indexes.iter().map(|index| (index.id, index.root)).collect(),
-        };
-        let mut changed = dictionary::describe(&definition, &identity)?;
-        changed.state = table.state.clone();
+        let mut changed = dictionary::describe(&definition, &Identity::of(table))?;
+        changed.keep_state(table);
         Ok(changed)
     }
 
@@ -249,7 +337,7 @@ impl Engine {
         wait: &TrxOptions,
     ) -> Result<Arc<Table>> {
         let mut ddl = self.begin_ddl()?;
-        let new = self.make_table(&mut ddl, definition, |space| dictionary::temporary_path(&old.database, space.0))?;
+        let new = self.make_table(&mut ddl, definition, Place::Beside)?;
         let dropped = match anew {
             true => self.drop_definitions_of(&mut ddl, (&old.database, &old.name))?,
             false => DefinitionChanges::default(),

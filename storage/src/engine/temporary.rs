@@ -190,6 +190,7 @@ impl Inner {
             space,
             created_us: store.disk().clock().wall().as_micros() as u64,
             indexes: dictionary::index_order(definition).iter().map(|_| (IndexId(0), PageNo(0))).collect(),
+            partitions: Vec::new(),
         };
         dictionary::describe(definition, &identity)?;
         let disk = store.disk();
@@ -242,7 +243,7 @@ impl Inner {
         table.set_stale();
         self.temporary.tables.lock().remove(&table.id);
         let _purge = self.dictionary.stop_purge();
-        self.dictionary.remove_unnamed(table.id);
+        self.dictionary.remove_unnamed(table.trees());
         self.store.drop_temporary_space(table.space)
     }
 
@@ -352,15 +353,9 @@ impl TemporaryTables {
         if self.table(database, to).is_some() {
             return Err(Error::Exists(format!("{database}.{to}").into()));
         }
-        let identity = Identity {
-            id: old.id,
-            space: old.space,
-            created_us: old.created_us,
-            indexes: old.indexes.iter().map(|index| (index.id, index.root)).collect(),
-        };
         let mut definition = TableDefinition { name: to.into(), ..old.definition() };
         Check::rename_with_table(&mut definition.checks, from, to);
-        let mut renamed = dictionary::describe(&definition, &identity)?;
+        let mut renamed = dictionary::describe(&definition, &Identity::of(&old))?;
         renamed.state = old.state.clone();
         let rows = row::Table::open(&self.engine.inner.store, Arc::new(renamed))?;
         let table = Arc::new(Table::unnamed(Arc::new(rows)));
@@ -405,13 +400,14 @@ impl TemporaryTables {
         let mut definition = definition;
         Check::rename_with_table(&mut definition.checks, name, &definition.name.clone());
         let new = inner.make_temporary_table(&definition)?;
-        let filled = inner.copy_rows(&old, &new, map, interrupt).and_then(|count| {
-            let last = auto_increment::after_alter(inner, &old, new.trees(), auto_increment, interrupt)?;
-            if let Some(last) = last {
-                auto_increment::write_last_given(&inner.store, &new, last)?;
-            }
-            Ok(count)
-        });
+        let filled =
+            inner.copy_rows(std::slice::from_ref(&old), new.trees(), &[0], map, None, interrupt).and_then(|count| {
+                let last = auto_increment::after_alter(inner, &old, new.trees(), auto_increment, interrupt)?;
+                if let Some(last) = last {
+                    auto_increment::write_last_given(&inner.store, &new, last)?;
+                }
+                Ok(count)
+            });
         match filled {
             Ok(count) => {
                 new.state.rows.store(count, Ordering::Relaxed);

@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::locked::LockedTables;
-use super::tables::{Names, path_of};
-use crate::dictionary::{self, Ddl, DefinitionChanges, SuspendedDdl, Table};
+use super::tables::{Names, Place};
+use crate::dictionary::{Ddl, DefinitionChanges, SuspendedDdl, Table};
 use crate::error::Result;
 use crate::row;
 use crate::schema::TableDefinition;
@@ -55,8 +55,7 @@ impl LockedTables<'_> {
             false => self.check_creation(&definition).map(|()| None)?,
         };
         let mut ddl = engine.begin_ddl()?;
-        let database = definition.database.clone();
-        let rows = engine.make_table(&mut ddl, &definition, |space| dictionary::temporary_path(&database, space.0))?;
+        let rows = engine.make_table(&mut ddl, &definition, Place::Beside)?;
         let table = Arc::new(Table::unnamed(Arc::new(rows)));
         engine.inner.dictionary.put_unnamed(table.trees());
         Ok(UnfinishedTable { engine: engine.clone(), table, old, ddl: Some(ddl.suspend()), _locks: self.into_locks() })
@@ -87,8 +86,7 @@ impl UnfinishedTable {
                 }
                 None => {
                     ddl.insert_table(&named)?;
-                    let beside = dictionary::temporary_path(&named.database, named.space.0);
-                    engine.move_file(&mut ddl, named.space, &beside, &path_of(&named))?;
+                    engine.move_into_place(&mut ddl, &named)?;
                     ddl.commit(log)?
                 }
             };
@@ -103,7 +101,7 @@ impl UnfinishedTable {
                 Ok(named)
             }
             Err(error) => {
-                dictionary.remove_unnamed(self.table.id);
+                dictionary.remove_unnamed(self.table.trees());
                 Err(error)
             }
         }
@@ -116,7 +114,7 @@ impl Drop for UnfinishedTable {
         let dictionary = &self.engine.inner.dictionary;
         self.table.set_stale();
         let _purge = dictionary.stop_purge();
-        dictionary.remove_unnamed(self.table.id);
+        dictionary.remove_unnamed(self.table.trees());
         drop(Ddl::resume(self.engine.inner.context(), dictionary, suspended));
     }
 }

@@ -133,7 +133,7 @@ fn hold(
     };
     if !complete {
         let mut tables = Vec::new();
-        for table in dictionary.all_tables() {
+        for table in dictionary.all_files() {
             let mut held = MetadataHeld::default();
             share(&mut held, &table)?;
             tables.push((table.id, held));
@@ -181,10 +181,15 @@ fn load(
         if dictionary.database(&table.database).is_none() {
             return Err(Error::NotFound("its database".into()));
         }
-        let usual = dictionary::table_path(&table.database, &table.name);
-        let path = paths.get(&table.space).copied().unwrap_or(&usual);
-        let transform = dictionary::transform(&table.options, &config);
-        open_space(context.store, table.space, path, transform)?;
+        for file in table.files() {
+            let usual = match &file.partition {
+                None => dictionary::table_path(&file.database, &file.name),
+                Some(partition) => dictionary::partition_path(&file.database, &file.name, partition),
+            };
+            let path = paths.get(&file.space).copied().unwrap_or(&usual);
+            let transform = dictionary::transform(&file.options, &config);
+            open_space(context.store, file.space, path, transform)?;
+        }
         row::Table::open(context.store, table.clone())
     };
     // Opening a table reads its roots: many tables are opened in parallel.
@@ -196,13 +201,18 @@ fn load(
         match opened {
             Ok(rows) => {
                 dictionary.put_table(rows, TrxId(0));
-                if let Some(space) = context.store.space(table.space) {
-                    space.set_atomic_writes(table.options.atomic_writes);
+                for file in table.files() {
+                    if let Some(space) = context.store.space(file.space) {
+                        space.set_atomic_writes(file.options.atomic_writes);
+                    }
                 }
             }
             Err(error) => {
                 report.damaged.push(format!("{}: {error}", table.full_name()));
                 unreadable.insert(table.id, table.full_name().to_string());
+                for file in table.files() {
+                    unreadable.insert(file.id, table.full_name().to_string());
+                }
                 if dictionary.database(&table.database).is_some() {
                     dictionary.put_unavailable(&table.database, &table.name, error);
                 }
@@ -237,7 +247,8 @@ fn look_aside(
     let mut over = Vec::new();
     for aside in store.set_aside() {
         let page = aside.page;
-        let Some(table) = tables.iter().find(|table| table.space == page.space) else {
+        let has_it = |table: &&Arc<schema::Table>| table.files().any(|file| file.space == page.space);
+        let Some(table) = tables.iter().find(has_it) else {
             // It was dropped.
             over.push(page);
             continue;
@@ -261,7 +272,7 @@ fn look_aside(
         store.pool().damage().refuse(page, &what);
         let why = Error::corrupt_page(page, what);
         report.damaged.push(format!("{}: {why}", table.full_name()));
-        unreadable.insert(table.id, table.full_name().to_string());
+        unreadable.extend(table.files().map(|file| (file.id, table.full_name().to_string())));
         dictionary.refuse(&table.database, &table.name, why);
     }
     store.forget_aside(&over)

@@ -101,7 +101,7 @@ pub(super) fn wait(ctx: &Context<'_>, trx: &mut Transaction, request: LockReques
 pub fn lock_auto_increment(ctx: &Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
     trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
     trx.locks.intend(table.id, LockMode::Exclusive);
-    let request = LockRequest::record(LockId::auto_increment(table.rows().id), LockMode::Exclusive);
+    let request = LockRequest::record(LockId::auto_increment(table.clustered().id), LockMode::Exclusive);
     match ctx.locks.try_lock(&mut trx.locks, request)? {
         TryLock::Granted { .. } => Ok(()),
         TryLock::Conflict => wait(ctx, trx, request),

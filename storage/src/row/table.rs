@@ -24,6 +24,8 @@ pub struct Table {
     indexed: Box<[u32]>,
     /// For each field of the clustered record: what indexes compute several entries from it.
     computed: Box<[Computed]>,
+    /// Of a table that is divided: where its rows are. It has no trees itself.
+    partitions: Vec<Arc<Table>>,
 }
 
 /// What indexes compute several entries from a field.
@@ -96,8 +98,13 @@ fn collation_of(table: &schema::Table, column: usize) -> CollationId {
 }
 
 impl Table {
-    /// Opens the trees of a table whose tablespace is open.
+    /// Opens the trees of a table, and of its partitions, whose tablespaces are open.
     pub fn open(store: &Store, schema: Arc<schema::Table>) -> Result<Table> {
+        if schema.is_partitioned() {
+            let open = |one: &Arc<schema::Table>| Table::open(store, one.clone()).map(Arc::new);
+            let partitions = schema.partitions.iter().map(open).collect::<Result<_>>()?;
+            return Ok(Table { schema, trees: Vec::new(), indexed: Box::default(), computed: Box::default(), partitions });
+        }
         let clustered = &schema.indexes[0];
         let mut indexed = vec![0_u32; clustered.fields.len()].into_boxed_slice();
         let mut computed = vec![Computed::default(); clustered.fields.len()].into_boxed_slice();
@@ -137,7 +144,18 @@ impl Table {
                 .collect::<Result<_>>()?;
             trees.push(IndexTree { tree, sources, several, key_at });
         }
-        Ok(Table { schema, trees, indexed, computed })
+        Ok(Table { schema, trees, indexed, computed, partitions: Vec::new() })
+    }
+
+    /// Where the rows of a table that is divided are.
+    #[inline]
+    pub fn partitions(&self) -> &[Arc<Table>] {
+        &self.partitions
+    }
+
+    /// What has trees: the partitions, or the table itself.
+    pub fn files(self: &Arc<Table>) -> &[Arc<Table>] {
+        if self.schema.is_partitioned() { &self.partitions } else { std::slice::from_ref(self) }
     }
 
     #[inline]

@@ -26,6 +26,7 @@
 mod check;
 mod definition;
 pub mod foreign_key;
+pub mod partitions;
 mod row;
 mod scan;
 
@@ -43,6 +44,7 @@ use format::value::ColumnType;
 pub use check::Check;
 pub use definition::{Definition, DefinitionKind, DefinitionName};
 pub use foreign_key::{ForeignKey, ReferentialAction};
+pub use partitions::{PartitionDefinition, Partitioning};
 pub use row::{ColumnSet, Row, RowPlace};
 pub use scan::{IfLocked, ReadMode, ScanRange};
 
@@ -81,14 +83,20 @@ pub struct Table {
     /// The conditions that each of its rows must satisfy, by name.
     pub checks: Vec<Check>,
     pub options: TableOptions,
+    /// How its rows are divided among `partitions`, if they are: see [`partitions`].
+    pub partitioning: Option<Box<Partitioning>>,
+    pub partitions: Vec<Arc<Table>>,
+    /// Which partition of the table of its name it is itself.
+    pub partition: Option<Box<PartitionDefinition>>,
     /// Ordinal of the AUTO_INCREMENT column.
     pub auto_increment: Option<usize>,
     /// When it was created, as microseconds of the Unix epoch.
     pub created_us: u64,
     /// What changes while the table exists.
     pub state: Arc<TableState>,
-    /// What an upper layer has worked out about this description.
+    /// What an upper layer has worked out about this description, and about its partitions.
     pub derived: Derived,
+    pub routing: Derived,
 }
 
 /// A place for what an upper layer works out once about a table's description, and all its sessions use.
@@ -399,6 +407,7 @@ pub struct TableDefinition {
     pub foreign_keys: Vec<ForeignKey>,
     pub checks: Vec<Check>,
     pub options: TableOptions,
+    pub partitioning: Option<Box<Partitioning>>,
     /// AUTO_INCREMENT=n of CREATE TABLE; 0 = start at 1.
     pub auto_increment_start: u64,
     /// When a table is changed: columns that get another name, (old, new). Foreign keys follow.
@@ -442,6 +451,7 @@ impl Table {
             foreign_keys: self.foreign_keys.clone(),
             checks: self.checks.clone(),
             options: self.options.clone(),
+            partitioning: self.partitioning.clone(),
             auto_increment_start: 0,
             renamed_columns: Vec::new(),
         }

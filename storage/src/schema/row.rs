@@ -135,6 +135,8 @@ pub struct Row {
     pub roll_ptr: RollPtr,
     /// For a row that was read under a lock by its clustered key.
     pub place: Option<RowPlace>,
+    /// Which partition of its table the reader has it from; storage does not know that.
+    pub partition: u32,
 }
 
 impl Row {
@@ -214,6 +216,7 @@ impl Row {
         self.trx_id = other.trx_id;
         self.roll_ptr = other.roll_ptr;
         self.place = other.place;
+        self.partition = other.partition;
     }
 }
 

@@ -7,6 +7,8 @@ pub struct Insert {
     pub replace: bool,
     pub ignore: bool,
     pub table: TableName,
+    /// `PARTITION (p0, p1)`; empty: all.
+    pub partitions: Vec<String>,
     /// Empty: all columns in order. (`INSERT t () VALUES ()` has no columns and rows of no values.)
     pub columns: Vec<String>,
     pub source: InsertSource,
@@ -62,6 +64,8 @@ pub struct Delete {
     pub with: Option<With>,
     pub ignore: bool,
     pub table: TableName,
+    /// `PARTITION (p0, p1)`; empty: all.
+    pub partitions: Vec<String>,
     pub alias: Option<String>,
     pub filter: Option<Expr>,
     pub order_by: Vec<OrderItem>,

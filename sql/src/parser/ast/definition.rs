@@ -25,8 +25,7 @@ pub struct CreateTable {
     /// CHECK constraints, those of columns among them, in the order written.
     pub checks: Vec<CheckSpec>,
     pub options: Vec<TableOption>,
-    /// PARTITION BY ...: its source text.
-    pub partition_by: Option<String>,
+    pub partition_by: Option<Box<PartitionBy>>,
     /// `CREATE TABLE ... [IGNORE | REPLACE] [AS] SELECT`.
     pub query: Option<Box<Query>>,
     pub ignore: bool,
@@ -182,6 +181,17 @@ pub struct AlterTable {
     pub lock: Option<String>,
 }
 
+impl AlterTable {
+    /// The table, and the one that a partition is exchanged with.
+    pub fn tables(&self) -> impl Iterator<Item = &TableName> {
+        let exchanged = self.actions.iter().filter_map(|action| match action {
+            AlterAction::Partitions(PartitionAction::Exchange { table, .. }) => Some(table),
+            _ => None,
+        });
+        std::iter::once(&self.table).chain(exchanged)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum AlterAction {
     AddColumn {
@@ -262,7 +272,8 @@ pub enum AlterAction {
     EnableKeys,
     DiscardTablespace,
     ImportTablespace,
-    /// Partitioning and the like: answered with 1235 and this name.
+    Partitions(PartitionAction),
+    /// Answered with 1235 and this name.
     Unsupported(String),
 }
 

@@ -63,6 +63,8 @@ pub struct Load {
     pub replace: bool,
     pub ignore: bool,
     pub table: TableName,
+    /// `PARTITION (p0, p1)`; empty: all.
+    pub partitions: Vec<String>,
     pub charset: Option<String>,
     pub format: TextFormat,
     /// IGNORE n LINES

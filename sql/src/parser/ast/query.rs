@@ -85,9 +85,25 @@ pub enum SelectItem {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum TableRef {
-    Table { name: TableName, alias: Option<String>, hints: Vec<IndexHint> },
-    Derived { query: Box<Query>, alias: String, columns: Vec<String>, lateral: bool },
-    Join { left: Box<TableRef>, right: Box<TableRef>, kind: JoinKind, condition: JoinCondition },
+    Table {
+        name: TableName,
+        /// `PARTITION (p0, p1)`; empty: all.
+        partitions: Vec<String>,
+        alias: Option<String>,
+        hints: Vec<IndexHint>,
+    },
+    Derived {
+        query: Box<Query>,
+        alias: String,
+        columns: Vec<String>,
+        lateral: bool,
+    },
+    Join {
+        left: Box<TableRef>,
+        right: Box<TableRef>,
+        kind: JoinKind,
+        condition: JoinCondition,
+    },
     JsonTable(Box<JsonTable>),
 }
 

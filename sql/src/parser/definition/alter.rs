@@ -136,22 +136,8 @@ impl Parser<'_> {
         } else if self.take_words(&["WITH", "VALIDATION"]) || self.take_words(&["WITHOUT", "VALIDATION"]) {
             // Nothing to validate.
         } else {
-            let partitioning = [
-                "PARTITION",
-                "REMOVE",
-                "COALESCE",
-                "REORGANIZE",
-                "EXCHANGE",
-                "TRUNCATE",
-                "ANALYZE",
-                "CHECK",
-                "OPTIMIZE",
-                "REBUILD",
-                "REPAIR",
-            ];
-            if self.is_any_word(&partitioning) {
-                self.skip_rest()?;
-                actions.push(AlterAction::Unsupported("partitioning".into()));
+            if let Some(action) = self.partition_action()? {
+                actions.push(AlterAction::Partitions(action));
                 return Ok(());
             }
             if self.take_words(&["START", "TRANSACTION"]) {
@@ -167,9 +153,8 @@ impl Parser<'_> {
     }
 
     fn alter_add(&mut self, actions: &mut Vec<AlterAction>) -> Result<()> {
-        if self.is_word("PARTITION") {
-            self.skip_rest()?;
-            actions.push(AlterAction::Unsupported("partitioning".into()));
+        if self.take_word("PARTITION") {
+            actions.push(AlterAction::Partitions(self.add_partition()?));
             return Ok(());
         }
         if let Some(constraint) = self.constraint()? {
@@ -225,9 +210,8 @@ impl Parser<'_> {
             let if_exists = self.if_exists()?;
             return Ok(AlterAction::DropConstraint { name: self.name()?, if_exists });
         }
-        if self.is_word("PARTITION") {
-            self.skip_rest()?;
-            return Ok(AlterAction::Unsupported("partitioning".into()));
+        if self.take_word("PARTITION") {
+            return Ok(AlterAction::Partitions(self.drop_partition()?));
         }
         self.take_word("COLUMN");
         let if_exists = self.if_exists()?;

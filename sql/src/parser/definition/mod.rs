@@ -7,6 +7,7 @@
 mod alter;
 mod column;
 mod options;
+mod partition;
 mod table;
 mod view;
 

@@ -46,15 +46,8 @@ impl Parser<'_> {
             }
             create.start_transaction = true;
         }
-        if self.is_word("PARTITION") {
-            let start = self.peek().start;
-            while !self.is_at_end() && !self.is_any_word(&["SELECT", "AS"]) {
-                if self.at == self.last {
-                    return Err(self.unexpected());
-                }
-                self.advance();
-            }
-            create.partition_by = Some(self.text_since(start));
+        if self.take_words(&["PARTITION", "BY"]) {
+            create.partition_by = Some(Box::new(self.partition_by()?));
         }
         create.ignore = self.take_word("IGNORE");
         create.replace = !create.ignore && self.take_word("REPLACE");

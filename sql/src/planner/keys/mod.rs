@@ -27,7 +27,7 @@ use format::collation::collation;
 use format::record::Compare;
 use format::value::{ColumnType, Value, Zone};
 use storage::schema::INDEX_PARTS_MAX;
-use storage::{ScanRange, Table};
+use storage::{Column, IndexPart, ScanRange, Table};
 
 use super::range::{Interval, KeyExpr, PartRange};
 use crate::error::Result;
@@ -168,10 +168,22 @@ impl KeyRanges {
         context: &EvalContext<'_>,
         row: &dyn Fields,
     ) -> Result<()> {
+        self.build_over(&table.columns, &table.indexes[index].parts, parts, context, row)
+    }
+
+    /// The same over columns of which there need not be an index.
+    pub fn build_over(
+        &mut self,
+        columns: &[Column],
+        index_parts: &[IndexPart],
+        parts: &[PartRange],
+        context: &EvalContext<'_>,
+        row: &dyn Fields,
+    ) -> Result<()> {
         self.clear();
         let mut has_tail = false;
-        for (range, part) in parts.iter().zip(&table.indexes[index].parts) {
-            let column = &table.columns[part.column];
+        for (range, part) in parts.iter().zip(index_parts) {
+            let column = &columns[part.column];
             match range {
                 PartRange::Points(points) => {
                     let first = self.points.len();
@@ -211,7 +223,7 @@ impl KeyRanges {
                     }
                 }
                 PartRange::Intervals(intervals) => {
-                    let usable = self.tail(intervals, part.column, table, part.prefix_chars, context, row)?;
+                    let usable = self.tail(intervals, part.column, column, part.prefix_chars, context, row)?;
                     if !usable {
                         self.exact = false;
                         self.tails.clear();
@@ -305,12 +317,11 @@ impl KeyRanges {
         &mut self,
         intervals: &[Interval],
         number: usize,
-        table: &Table,
+        column: &Column,
         prefix_chars: Option<u32>,
         context: &EvalContext<'_>,
         row: &dyn Fields,
     ) -> Result<bool> {
-        let column = &table.columns[number];
         let not_null = if column.nullable { TailEdge::NotNull } else { TailEdge::Open };
         for interval in intervals {
             if let Some((pattern, escape)) = &interval.like {

@@ -251,6 +251,7 @@ fn rows_once(rules: &Rules<'_, '_>, block: &mut Block, mut query: Query) -> (Nes
         read_mode: ReadMode::Consistent,
         hints: Vec::new(),
         lateral: Vec::new(),
+        division: None,
         nullable: false,
     });
     (Nest { tables: vec![source], ..Nest::default() }, output)

@@ -243,8 +243,12 @@ impl Printer<'_> {
 
     fn table_ref(&mut self, table: &TableRef) -> Result<()> {
         match table {
-            TableRef::Table { name, alias, hints } => {
+            TableRef::Table { name, partitions, alias, hints } => {
                 self.table_name(name);
+                if !partitions.is_empty() {
+                    self.put(" PARTITION ");
+                    self.names(partitions)?;
+                }
                 if let Some(alias) = alias.as_ref().filter(|alias| **alias != name.name) {
                     self.put(" ");
                     self.name(alias);

@@ -1,0 +1,77 @@
+//! Values as they are stored in the columns of a table.
+
+use std::borrow::Cow;
+
+use format::collation::without_spaces;
+use format::value::{ColumnType, DateTime, Json, Value, Zone};
+use storage::Column;
+
+use super::{Binder, Datum, EvalContext, Expr, Fields, Scope};
+use crate::error::{Error, Result};
+use crate::parser::ast::ColumnName;
+use crate::parser::parse_expression;
+use crate::types::SqlMode;
+
+/// The value of stored bytes, borrowed where it is a string.
+#[inline]
+pub fn decode<'a>(ty: &ColumnType, stored: &'a [u8], zone: Zone) -> Datum<'a> {
+    match ty {
+        ColumnType::VarChar { .. }
+        | ColumnType::VarBinary { .. }
+        | ColumnType::Text { .. }
+        | ColumnType::Blob { .. }
+        | ColumnType::Binary { .. } => Datum::Bytes(Cow::Borrowed(stored)),
+        // Padded to its length in the record; the padding is not part of the value.
+        ColumnType::Char { .. } => Datum::Bytes(Cow::Borrowed(without_spaces(stored))),
+        ColumnType::Json => Datum::Json(Json::binary_of_stored(stored)),
+        ColumnType::Timestamp { .. } => match ty.decode(stored) {
+            Value::DateTime(utc) => Datum::DateTime(to_local(utc, zone)),
+            other => Datum::from(other),
+        },
+        _ => Datum::from(ty.decode(stored)),
+    }
+}
+
+/// UTC as local time. The zero timestamp has no zone.
+pub fn to_local(utc: DateTime, zone: Zone) -> DateTime {
+    if zone == Zone::UTC || utc == DateTime::ZERO {
+        return utc;
+    }
+    DateTime::from_unix_micros(utc.to_unix_micros(Zone::UTC), zone).unwrap_or(utc)
+}
+
+/// A row as fields, by a function that gives the stored bytes of a column: slots are columns.
+pub struct StoredFields<'f> {
+    pub columns: &'f [Column],
+    pub value: &'f dyn Fn(usize) -> Option<&'f [u8]>,
+    pub zone: Zone,
+}
+
+impl Fields for StoredFields<'_> {
+    fn field(&self, slot: usize) -> Datum<'_> {
+        match (self.value)(slot) {
+            Some(stored) => decode(&self.columns[slot].ty, stored, self.zone),
+            None => Datum::Null,
+        }
+    }
+}
+
+/// Binds an expression of the dictionary to the columns of its table.
+pub fn bind_to_columns(eval: &EvalContext<'_>, columns: &[Column], text: &str) -> Result<Expr> {
+    let parsed = parse_expression(text.as_bytes(), SqlMode::DEFAULT)?;
+    let scope = OwnColumns { columns };
+    Binder::new(&scope, eval.session, SqlMode::DEFAULT, format::collation::CollationId::DEFAULT, &[]).bind(&parsed)
+}
+
+/// The columns of one table, by their names.
+pub struct OwnColumns<'c> {
+    pub columns: &'c [Column],
+}
+
+impl Scope for OwnColumns<'_> {
+    fn column(&self, name: &ColumnName) -> Result<Expr> {
+        let at = self.columns.iter().position(|column| storage::same_name(&column.name, &name.name));
+        let at = at.ok_or_else(|| Error::unknown_column(&name.name, "field list"))?;
+        Ok(Expr::column(at, &self.columns[at].ty, self.columns[at].nullable))
+    }
+}
