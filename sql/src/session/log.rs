@@ -254,7 +254,7 @@ impl Session {
             return Ok(self.left_out_log().or_sql()?.map(Arc::new));
         };
         // The event says in which character set its text is: the client's.
-        let client = collation(self.variables.settings.character_set_client).charset;
+        let client = collation(self.variables.settings.statement_charset()).charset;
         let mut written = Vec::new();
         convert(text.as_bytes(), Charset::Utf8mb4, client, &mut written);
         let definition = DefinitionLog::new(log, &self.statement_facts(), &written, false);
