@@ -575,15 +575,26 @@ fn threads_purge_and_rollback_leave_whole_trees() {
                             let u = random.below(60).to_string();
                             let long = if random.chance(10) { 9000 } else { 40 };
                             let b = vec![worker as u8; random.below(long) as usize];
+                            let most = if random.chance(10) { 1500 } else { 5 };
+                            let count = 1 + random.below(most);
+                            let words = (0..count).map(|_| format!("word{}", random.below(9))).collect::<Vec<_>>();
+                            let w = words.join(" ").into_bytes();
+                            let mut r = Vec::new();
+                            for _ in 0..random.below(4) {
+                                array::push(&mut r, &(random.below(12) as u32).to_be_bytes());
+                            }
                             let mut row = Row::new();
                             let done = match trx.get(table, 0, &[Some(&id)], ReadMode::EXCLUSIVE, all, &mut row) {
                                 Err(error) => Err(error),
                                 Ok(false) => {
-                                    trx.insert(table, &[Some(&id), Some(&a), Some(u.as_bytes()), Some(b"v"), Some(&b)])
+                                    let values: [&[u8]; COLUMNS] = [&id, &a, u.as_bytes(), b"v", &b, &w, &r];
+                                    trx.insert(table, &values.map(Some))
                                 }
                                 Ok(true) if random.chance(2) => trx.delete(table, &row),
                                 Ok(true) => {
-                                    trx.update(table, &row, &[(1, Some(&a)), (2, Some(u.as_bytes())), (4, Some(&b))])
+                                    let values: [(usize, &[u8]); 5] =
+                                        [(1, &a), (2, u.as_bytes()), (4, &b), (5, &w), (6, &r)];
+                                    trx.update(table, &row, &values.map(|(column, value)| (column, Some(value))))
                                 }
                             };
                             match done {
