@@ -27,7 +27,7 @@
 //! * Any bytes have words: ill-formed ones separate them, as spaces do.
 //! * The words of a text come in the order of the collation, no two of them equal.
 //!
-//! What a search means is known to `sql`; this module only cuts texts.
+//! Not here: character sets in which an ASCII character is no byte (ucs2); DDL refuses them. What a search means is known to `sql`; this module only cuts texts.
 //!
 //! Sources: the manual's chapters on InnoDB's full-text indexes, the ngram parser and stop words; which characters
 //! words are made of was observed on a running server.

@@ -35,7 +35,8 @@ pub fn parts(spec: &IndexSpec, columns: &[Column]) -> Result<Vec<IndexPart>> {
             ColumnType::Text { collation, .. } => collation,
             _ => return Err(refused()),
         };
-        if collation(id).charset == Charset::Binary || *first.get_or_insert(id) != id {
+        let charset = collation(id).charset;
+        if charset == Charset::Binary || charset.hides_ascii() || *first.get_or_insert(id) != id {
             return Err(refused());
         }
         if part.descending {
