@@ -87,7 +87,8 @@ impl Ranges {
             }
             break;
         }
-        let part = |column: &usize| IndexPart { column: *column, prefix_chars: None, descending: false, elements: None };
+        let part =
+            |column: &usize| IndexPart { column: *column, prefix_chars: None, descending: false, elements: None };
         (!parts.is_empty()).then(|| Ranges { columns: columns.iter().map(part).collect(), parts })
     }
 

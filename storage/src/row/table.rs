@@ -103,7 +103,13 @@ impl Table {
         if schema.is_partitioned() {
             let open = |one: &Arc<schema::Table>| Table::open(store, one.clone()).map(Arc::new);
             let partitions = schema.partitions.iter().map(open).collect::<Result<_>>()?;
-            return Ok(Table { schema, trees: Vec::new(), indexed: Box::default(), computed: Box::default(), partitions });
+            return Ok(Table {
+                schema,
+                trees: Vec::new(),
+                indexed: Box::default(),
+                computed: Box::default(),
+                partitions,
+            });
         }
         let clustered = &schema.indexes[0];
         let mut indexed = vec![0_u32; clustered.fields.len()].into_boxed_slice();
