@@ -95,6 +95,10 @@ fn validate_several(definition: &TableDefinition, index: &IndexDefinition) -> Re
     if arrays > 1 || arrays == 1 && (index.primary || index.fulltext.is_some()) {
         return wrong();
     }
+    // Each partition would have an index of its own, and nobody looks into all of them.
+    if definition.partitioning.is_some() && index.has_several_entries() {
+        return wrong();
+    }
     if index.fulltext.is_none() {
         return Ok(());
     }

@@ -424,6 +424,10 @@ fn check_order(columns: &[Column], function: &Function) -> Result<()> {
 
 /// Equal keys are in one partition, so that a partition can tell by itself whether a key is unique.
 fn check_keys(definition: &TableDefinition, routing: &Routing) -> Result<()> {
+    if definition.indexes.iter().any(|index| index.fulltext.is_some()) {
+        let text = "The used table type doesn't support FULLTEXT indexes";
+        return Err(Error::new(1214, b"HY000", text));
+    }
     for index in definition.indexes.iter().filter(|index| index.unique || index.primary) {
         let has = |column: &usize| index.parts.iter().any(|part| part.column == *column && part.prefix_chars.is_none());
         if !routing.columns.iter().all(has) {
