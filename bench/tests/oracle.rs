@@ -11,6 +11,8 @@ mod queries;
 mod statements;
 #[path = "oracle/tables.rs"]
 mod tables;
+#[path = "oracle/tpch.rs"]
+mod tpch;
 #[path = "oracle/typed.rs"]
 mod typed;
 
