@@ -20,9 +20,8 @@ pub fn index(
     columns: &mut [Column],
     others: &[IndexDefinition],
 ) -> Result<IndexDefinition> {
-    match spec.kind {
-        IndexKind::Spatial => return Err(Error::unsupported("SPATIAL indexes")),
-        _ => {}
+    if spec.kind == IndexKind::Spatial {
+        return Err(Error::unsupported("SPATIAL indexes"));
     }
     let primary = spec.kind == IndexKind::Primary;
     if primary && others.iter().any(|other| other.primary) {

@@ -71,10 +71,10 @@ impl Question {
         let words: Vec<String> = row.split(|c: char| !c.is_alphanumeric()).map(|word| word.to_lowercase()).collect();
         let has = |word: &&str| words.iter().any(|own| own == word);
         let wanted = match self.must.is_empty() {
-            true => self.may.iter().any(|word| has(word)),
-            false => self.must.iter().all(|word| has(word)),
+            true => self.may.iter().any(&has),
+            false => self.must.iter().all(&has),
         };
-        wanted && !self.must_not.iter().any(|word| has(word))
+        wanted && !self.must_not.iter().any(has)
     }
 }
 

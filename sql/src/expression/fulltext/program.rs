@@ -401,7 +401,7 @@ fn follow_each_other(text: &[u8], phrase: &[Box<[u8]>], analyzer: &Analyzer) -> 
             *matched += 1;
             goes_on
         });
-        if begun.iter().any(|matched| *matched == phrase.len()) {
+        if begun.contains(&phrase.len()) {
             return true;
         }
     }
