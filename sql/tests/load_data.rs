@@ -137,10 +137,7 @@ fn fields_go_to_columns_and_variables() {
             "! 1085 The file 'DIR' must be in the database directory or be readable by all",
         ),
         ("LOAD DATA INFILE 'DIR/a' INTO TABLE t CHARACTER SET klingon", "! 1115 Unknown character set: 'klingon'"),
-        (
-            "LOAD DATA INFILE 'DIR/a' INTO TABLE t PARTITION (p)",
-            "! 1235 This version of Glassine doesn't yet support 'PARTITION'",
-        ),
+        ("LOAD DATA INFILE 'DIR/a' INTO TABLE t PARTITION (p)", "! 1747 PARTITION () clause on non partitioned table"),
         (
             "LOAD DATA LOCAL INFILE 'DIR/a' INTO TABLE t",
             "! 3948 Loading local data is disabled; this must be enabled on both the client and server sides",

@@ -2,6 +2,7 @@
 
 use super::multibyte::Multibyte;
 use super::single::Single;
+use super::unicode::NO_CHARACTER;
 use super::{CollationId, latin1, unicode, utf8};
 
 /// A character set.
@@ -252,9 +253,6 @@ impl Charset {
         self == to || to == Charset::Binary || self.keeps_ascii() && to.keeps_ascii() && text.is_ascii()
     }
 }
-
-/// A code point of no character.
-pub const NO_CHARACTER: u32 = u32::MAX;
 
 /// Appends a text with each character mapped; bytes that are none stay.
 pub(super) fn map_utf8(text: &[u8], map: impl Fn(u32) -> u32, out: &mut Vec<u8>) {

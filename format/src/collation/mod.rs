@@ -51,9 +51,10 @@ use multibyte::Ordered;
 use order::{Alphabet, Character, GeneralUtf8, PlainBytes, PlainUtf8, Tabled, Weighed};
 use uca::{Alike, Uca};
 
-pub use charset::{Charset, NO_CHARACTER, convert};
+pub use charset::{Charset, convert};
 pub use multibyte::Multibyte;
 pub use order::without_spaces;
+pub use unicode::NO_CHARACTER;
 
 /// A collation by MySQL's number, as it stands in the dictionary and on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

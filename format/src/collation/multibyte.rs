@@ -37,8 +37,8 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
-use super::charset::NO_CHARACTER;
 use super::order::{Alphabet, Character};
+use super::unicode::NO_CHARACTER;
 
 static PACKED: &[u8] = include_bytes!("charsets/multi");
 const UNPACKED_BYTES: usize = 393_168;

@@ -14,6 +14,9 @@
 //! (0x00E0, 6, 1, 0x0041, 0)            six accented a -> A
 //! ```
 
+/// A code point of no character.
+pub const NO_CHARACTER: u32 = u32::MAX;
+
 /// A run of code points that map regularly.
 type Run = (u16, u8, u8, u16, u8);
 

@@ -38,8 +38,8 @@ mod tokenizer;
 mod tokens;
 
 pub use frequency::{FREQUENCY_BYTES_MAX, Frequency};
-pub use tokenizer::{Analyzer, DEFAULT_STOPWORDS, Parser, Stopwords, Tokenizer};
-pub use tokens::{Token, Tokens};
+pub use tokenizer::{Analyzer, DEFAULT_STOPWORDS, Stopwords, Tokenizer};
+pub use tokens::{Parser, Token, Tokens};
 
 /// The most characters that a word may have.
 pub const WORD_CHARS_MAX: u8 = 84;

@@ -2,17 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{Token, Tokens, WORD_CHARS_MAX};
+use super::{Parser, Token, Tokens, WORD_CHARS_MAX};
 use crate::collation::{Charset, Collation, CollationId, collation, convert};
-
-/// How a text is cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parser {
-    /// Words as they are written.
-    Words,
-    /// Every run of so many characters.
-    Ngram(u8),
-}
 
 /// The words that an index leaves out.
 #[derive(Clone, Debug, PartialEq, Eq)]

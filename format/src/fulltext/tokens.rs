@@ -1,8 +1,16 @@
 //! Cutting a text into tokens.
 
-use super::Parser;
 use super::characters::is_of_word;
 use crate::collation::Charset;
+
+/// How a text is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parser {
+    /// Words as they are written.
+    Words,
+    /// Every run of so many characters.
+    Ngram(u8),
+}
 
 /// A part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

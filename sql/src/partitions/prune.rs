@@ -22,7 +22,7 @@ use storage::{Column, ScanRange};
 use super::function::{Function, compare, compare_bound};
 use super::{Routing, own_context};
 use crate::error::Result;
-use crate::expression::{EvalContext, Expr, Node};
+use crate::expression::{EvalContext, Expr, Node, Warnings};
 
 /// Values of the columns of a function, from and to.
 pub type ValueRange<'k> = ScanRange<'k>;
@@ -141,7 +141,9 @@ impl Routing {
         upper: Option<&Ranges<'_>>,
         lower: Option<&Ranges<'_>>,
     ) -> Result<PartitionSet> {
-        let eval = &own_context(eval);
+        // A bound that the function makes NULL, such as the zero date, is no news of the statement.
+        let unheard = Warnings::default();
+        let eval = &EvalContext { warnings: &unheard, ..own_context(eval) };
         let lowers = self.lower.as_ref().map_or(1, |(_, count)| *count);
         let uppers = self.count / lowers.max(1);
         let places = |function: &Function, count: usize, ranges: Option<&Ranges<'_>>| -> Result<PartitionSet> {
