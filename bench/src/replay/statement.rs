@@ -519,7 +519,7 @@ mod tests {
         assert_eq!(changes("alter table t1 rename t2"), "definition t1 t2");
         assert_eq!(changes("rename table t1 to t2, t3 to t4"), "definition t1 t2 t3 t4");
         assert_eq!(changes("create database d"), "database d");
-        assert_eq!(changes("create procedure p() insert into t1 values (1)"), "-");
+        assert_eq!(changes("create procedure p() insert into t1 values (1)"), "definition p()");
         assert_eq!(changes("call p()"), "anything");
         assert_eq!(changes("select 1"), "-");
         assert_eq!(changes("(select 1)"), "-");
