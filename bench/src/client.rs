@@ -146,6 +146,11 @@ impl Client {
         Ok(client)
     }
 
+    /// How long an answer may take.
+    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        self.reader.get_ref().set_read_timeout(Some(patience))
+    }
+
     fn handshake(&mut self, login: &Login<'_>) -> Result<(), Error> {
         self.read_packet()?;
         if self.packet.first() == Some(&0xff) {

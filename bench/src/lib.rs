@@ -39,3 +39,4 @@ pub mod oltp;
 pub mod replay;
 pub mod replication;
 pub mod tpcc;
+pub mod tpch;

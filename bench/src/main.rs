@@ -10,6 +10,7 @@
 //! bench bank       transfers while the server is killed; no sum is wrong, nothing is lost
 //! bench ddl        sessions that alter one table at a time, with KILL and kill -9; no change is lost
 //! bench tpcc       TPC-C's consistency conditions after kill -9 under load
+//! bench tpch     TPC-H's 22 queries beside MariaDB, compressed tables, data after the specification
 //! bench files    SELECT ... INTO OUTFILE and LOAD DATA, crosswise with MariaDB
 //! bench grants   random grants and statements: what MariaDB allows is allowed, what it denies is denied
 //! bench isolation  interleavings at every level, beside MariaDB, as tables
@@ -93,6 +94,8 @@ enum Verb {
     Ddl(bench::ddl::Arguments),
     /// TPC-C's consistency conditions 1 to 4 on a small warehouse, after kill -9 under load.
     Tpcc(bench::tpcc::Arguments),
+    /// TPC-H's data and queries on both servers: equal answers, seconds, ratios.
+    Tpch(bench::tpch::Arguments),
     /// Files that one server writes and both load.
     Files(bench::files::Arguments),
     /// Random grants and statements on both servers: what one allows the other allows.
@@ -137,6 +140,7 @@ fn main() -> ExitCode {
         Verb::Bank(arguments) => bench::bank::run(&arguments),
         Verb::Ddl(arguments) => bench::ddl::run(&arguments),
         Verb::Tpcc(arguments) => bench::tpcc::run(&arguments),
+        Verb::Tpch(arguments) => bench::tpch::run(&arguments),
         Verb::Files(arguments) => bench::files::run(&arguments),
         Verb::Grants(arguments) => bench::grants::run(&arguments),
         Verb::Isolation => bench::isolation::play_all().map(|rows| print!("{}", bench::isolation::markdown(&rows))),

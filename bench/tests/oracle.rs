@@ -7,6 +7,8 @@
 
 #[path = "oracle/queries.rs"]
 mod queries;
+#[path = "oracle/tpch.rs"]
+mod tpch;
 
 use std::fs;
 use std::path::Path;
