@@ -41,7 +41,7 @@ struct Generator {
 pub fn write(directory: &Path, scale: f64, seed: u64) -> io::Result<()> {
     let of = |rows: f64| ((rows * scale).round() as u64).max(1);
     let counts = Counts {
-        suppliers: of(10_000.0).max(4),
+        suppliers: of(10_000.0).max(100),
         customers: of(150_000.0).max(3),
         parts: of(200_000.0),
         orders: of(1_500_000.0),
@@ -82,7 +82,12 @@ fn retail_cents(part: u64) -> u64 {
 
 /// One of the four suppliers of a part.
 fn supplier_of(part: u64, which: u64, suppliers: u64) -> u64 {
-    (part + which * (suppliers / 4 + (part - 1) / suppliers)) % suppliers + 1
+    let mut step = suppliers / 4 + (part - 1) / suppliers;
+    // With other numbers of suppliers than the specification's, the fourth or the third could be the first again.
+    if 2 * step % suppliers == 0 || 3 * step % suppliers == 0 {
+        step += 1;
+    }
+    (part + which * step) % suppliers + 1
 }
 
 impl Generator {
@@ -232,11 +237,13 @@ mod tests {
 
     #[test]
     fn a_part_has_four_suppliers() {
-        for part in [1, 7, 199, 200_000] {
-            let mut suppliers: Vec<u64> = (0..4).map(|which| supplier_of(part, which, 10_000)).collect();
-            suppliers.sort_unstable();
-            suppliers.dedup();
-            assert_eq!(suppliers.len(), 4);
+        for count in [100, 120, 10_000] {
+            for part in 1..=20 * count {
+                let mut suppliers: Vec<u64> = (0..4).map(|which| supplier_of(part, which, count)).collect();
+                suppliers.sort_unstable();
+                suppliers.dedup();
+                assert_eq!(suppliers.len(), 4, "part {part} of {count} suppliers");
+            }
         }
     }
 }
