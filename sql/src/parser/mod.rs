@@ -25,6 +25,7 @@
 //! | [`mod@print`] | expressions back to text, as the dictionary keeps them |
 //! | `expression` | precedence, functions with a syntax of their own |
 //! | `query` | SELECT and its clauses |
+//! | `hint` | optimizer hints, which are comments to the lexer |
 //! | `window` | OVER and WINDOW |
 //! | `change` | INSERT, UPDATE, DELETE |
 //! | `files` | LOAD DATA, INTO of SELECT |
@@ -44,6 +45,7 @@ mod change;
 mod definition;
 mod expression;
 mod files;
+mod hint;
 mod json_table;
 pub mod lexer;
 pub mod normalize;

@@ -1,6 +1,6 @@
 //! SELECT and everything that stands where a SELECT can stand.
 
-use super::Parser;
+use super::{Parser, hint};
 use super::ast::*;
 use super::lexer::{Kind, Token};
 use crate::error::{Error, Result};
@@ -212,7 +212,11 @@ impl Parser<'_> {
 
     /// Behind SELECT.
     fn select(&mut self) -> Result<Select> {
+        let (word, next) = (self.tokens[self.at.saturating_sub(1)], *self.peek());
         let mut select = Select::default();
+        if next.start > word.end + 1 {
+            select.hints = hint::in_gap(&self.sql[word.end as usize..next.start as usize], self.mode);
+        }
         let mut all = false;
         while let Some(option) = self.take_any_word(&[
             "ALL",

@@ -24,6 +24,7 @@ use std::rc::Rc;
 
 use storage::ReadMode;
 
+use super::hints::BlockHints;
 use super::{LimitPlan, OutputColumn, SetLink, SourceKind, WindowCall};
 use crate::expression::{AggregateCall, Expr};
 use crate::parser::ast::CheckOption;
@@ -111,6 +112,7 @@ pub struct Block {
     pub from: Nest,
     /// The tables stay in the order written.
     pub straight: bool,
+    pub hints: BlockHints,
     pub group: Option<Group>,
     pub having: Option<Expr>,
     pub windows: Vec<WindowCall>,
@@ -272,6 +274,7 @@ impl Block {
             slots: Vec::new(),
             from: Nest::default(),
             straight: false,
+            hints: BlockHints::default(),
             group: None,
             having: None,
             windows: Vec::new(),

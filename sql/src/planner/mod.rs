@@ -34,6 +34,7 @@ pub mod explain_json;
 pub mod explain_tree;
 pub mod grouping;
 pub mod hash_join;
+pub mod hints;
 pub mod join;
 pub mod joined_change;
 pub mod json_table;
@@ -128,6 +129,10 @@ pub struct PlanContext<'a> {
     pub inside: RefCell<Vec<(Box<str>, Box<str>)>>,
     /// The plan calls stored functions, or fires triggers.
     pub runs_programs: Cell<bool>,
+    /// Optimizer hints about blocks that are not bound yet.
+    pub waiting_hints: RefCell<Vec<ast::Hint>>,
+    /// MAX_EXECUTION_TIME, in milliseconds.
+    pub time_limit_ms: Cell<Option<u64>>,
 }
 
 /// Any plan that yields rows.
@@ -289,6 +294,8 @@ pub struct Source<D = Arc<Derived>> {
     pub unreadable: ColumnSet,
     pub read_mode: ReadMode,
     pub hints: Vec<ast::IndexHint>,
+    /// What optimizer hints say of it.
+    pub hinted: hints::Hinted,
     /// LATERAL: what its query reads of the tables before it, whose values follow the statement's parameters.
     pub lateral: Vec<Expr>,
     /// Whether it is the inner side of an outer join, so that all of its columns can be NULL.

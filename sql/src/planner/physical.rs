@@ -193,6 +193,7 @@ fn physical_source(context: &PlanContext<'_>, source: logical::Source) -> Result
         unreadable: source.unreadable,
         read_mode: source.read_mode,
         hints: source.hints,
+        hinted: source.hinted,
         lateral: source.lateral,
         nullable: source.nullable,
     })

@@ -416,6 +416,7 @@ impl<'a> Level<'a> {
             unreadable: ColumnSet::EMPTY,
             read_mode: self.read_mode,
             hints,
+            hinted: Default::default(),
             lateral: Vec::new(),
             nullable: false,
         });

@@ -8,7 +8,7 @@ use super::clause::{Clause, Lookup};
 use super::logical::{Block, Group, Query, Source};
 use super::members::by_number;
 use super::scope::Level;
-use super::{Origin, OutputColumn, PlanContext, SourceKind, definition, grouping, nest, rollup, window};
+use super::{Origin, OutputColumn, PlanContext, SourceKind, definition, grouping, hints, nest, rollup, window};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope};
 use crate::parser::ast::{self, ColumnName, Limit, OrderItem, Select};
@@ -55,6 +55,7 @@ pub fn bind_select(
     let mut level = Level::new(context, parent, reading.mode);
     let tree = level.from(&select.from)?;
     reading.apply(&mut level)?;
+    let hints = hints::apply(context, &select.hints, select_number, &mut level.sources);
     bind_documents(&mut level)?;
     level.named_windows = &select.windows;
     level.rolls_up = select.rollup;
@@ -89,7 +90,7 @@ pub fn bind_select(
 
     let grouped = !keys.is_empty() || !aggregates.is_empty();
     let (from, straight) = nest::bind(&level, tree.as_ref(), filter)?;
-    let straight = straight || select.straight_join || reads_earlier_tables(&level.sources);
+    let straight = straight || select.straight_join || hints.fixed_order || reads_earlier_tables(&level.sources);
     if grouped && context.eval.mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
         // What a key determines is not what a sum over the key has.
         let fixed = match select.rollup {
@@ -134,6 +135,7 @@ pub fn bind_select(
         slots: level.slots,
         from,
         straight,
+        hints,
         group: grouped.then_some(Group { keys, aggregates, rollup }),
         having,
         windows,

@@ -38,6 +38,8 @@ pub struct CachedPlan {
     pub(super) definitions_version: Cell<u64>,
     /// It calls stored functions, or fires triggers.
     pub runs_programs: bool,
+    /// MAX_EXECUTION_TIME of its hint.
+    pub(super) time_limit_ms: Option<u64>,
     pub definitions: Arc<[ColumnDefinition]>,
     pub parameter_count: usize,
     /// Nothing in it depends on the current execution.

@@ -268,7 +268,7 @@ impl Session {
         let insert = insert_into(create, create.table.clone(), columns, query);
         let Some(plan) = self.plan(&insert, 0, &[])? else { return Err(Error::internal("no plan")) };
         self.begin_row_log();
-        self.limited_in_time(false, |session| {
+        self.limited_in_time(false, None, |session| {
             session.in_statement(|session, trx| session.run_in(trx, &session.surroundings(), &plan, &[], sink))
         })
     }

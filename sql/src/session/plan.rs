@@ -27,7 +27,7 @@ use crate::planner::joined_change::{plan_joined_delete, plan_joined_update};
 use crate::planner::load::plan_load;
 use crate::planner::returning::Returning;
 use crate::planner::view_change::{plan_delete, plan_update};
-use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, TableStep, definition};
+use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, TableStep, definition, hints};
 use crate::result::ResultSink;
 use crate::status::Counter;
 use crate::types::TypeInfo;
@@ -112,6 +112,8 @@ impl Session {
             views: RefCell::default(),
             inside: RefCell::default(),
             runs_programs: Cell::new(false),
+            waiting_hints: RefCell::default(),
+            time_limit_ms: Cell::new(None),
         }
     }
 
@@ -183,6 +185,7 @@ impl Session {
             Statement::Load(load) => (Plan::Load(Box::new(plan_load(&context, load)?)), Counter::ComLoad),
             _ => return Ok(None),
         };
+        hints::warn_of_rest(&context);
         let returning = match &plan {
             Plan::Insert(plan) => plan.returning.as_ref(),
             Plan::Delete(plan) => plan.returning.as_ref(),
@@ -216,6 +219,7 @@ impl Session {
             triggers: self.triggers_of(&tables),
             definitions_version: Cell::new(definitions_version),
             runs_programs: context.runs_programs.get(),
+            time_limit_ms: context.time_limit_ms.get(),
             tables,
             views,
             definitions,
@@ -307,7 +311,7 @@ impl Session {
         if logs {
             self.begin_row_log();
         }
-        let result = self.limited_in_time(!writes, |session| {
+        let result = self.limited_in_time(!writes, cached.time_limit_ms, |session| {
             session.in_statement(|session, trx| session.run_in(trx, &session.surroundings(), cached, parameters, sink))
         });
         self.leave_change(entered);

@@ -11,12 +11,13 @@ use crate::expression::{Expr, Node};
 use crate::planner::SourceKind;
 use crate::planner::logical::{Block, Nest, Query, Source, TABLES_MAX, is_volatile};
 
-/// Merges what can be merged.
-pub fn merge(block: &mut Block) {
+/// Merges what can be merged; `by_default`: where no hint tells.
+pub fn merge(block: &mut Block, by_default: bool) {
     let mut at = 0;
     while at < block.sources.len() {
         // What is merged was rewritten before: its own sources stay.
-        at += if is_mergeable(block, at) { merge_one(block, at) } else { 1 };
+        let is_wanted = block.sources[at].hinted.merge.unwrap_or(by_default);
+        at += if is_wanted && is_mergeable(block, at) { merge_one(block, at) } else { 1 };
     }
 }
 

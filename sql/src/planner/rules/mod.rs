@@ -134,8 +134,8 @@ impl<'c, 'a> Rules<'c, 'a> {
                 }
             }
         }
-        if !is_plain && self.switches.has(Switches::DERIVED_MERGE) {
-            merge::merge(block);
+        if !is_plain {
+            merge::merge(block, self.switches.has(Switches::DERIVED_MERGE));
         }
         disjunction::factor(block);
         computed_keys::replace(self.context, block);
