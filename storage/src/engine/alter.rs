@@ -5,6 +5,8 @@
 //!   copy       a new file beside the old, filled -> files swapped -> rows of the dictionary -> commit -> old file
 //! ```
 //!
+//! While indexes are built others may read and write the table (`beside`), while rows are copied they may read it.
+//!
 //! Either is one [`Ddl`] for the whole statement: columns, indexes, foreign keys (of this table and of those that refer
 //! to it), options, the table's name, and the next AUTO_INCREMENT value.
 //!
@@ -29,6 +31,15 @@ use crate::schema::{self, Index, IndexDefinition, TableDefinition, TableOptions,
 use crate::segment;
 use crate::transaction::CommitLog;
 
+/// What other sessions may do with the table while a statement reads it to build something. At the beginning and at the
+/// end the statement has the name alone in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    Write,
+    Read,
+    Wait,
+}
+
 /// A table whose name is locked, with its new description.
 pub struct Alteration<'l> {
     locked: &'l LockedTables<'l>,
@@ -39,6 +50,8 @@ pub struct Alteration<'l> {
     pub renamed_indexes: Vec<(Box<str>, Box<str>)>,
     /// The next AUTO_INCREMENT value; None = it continues, or begins behind the largest value.
     pub auto_increment: Option<u64>,
+    /// What others may do meanwhile.
+    pub others: Others,
 }
 
 /// A definition that was checked and found possible.
@@ -54,7 +67,8 @@ impl LockedTables<'_> {
     pub fn alter(&self, database: &str, name: &str) -> Result<Alteration<'_>> {
         let old = self.table(database, name)?;
         let definition = old.definition();
-        Ok(Alteration { locked: self, old, definition, renamed_indexes: Vec::new(), auto_increment: None })
+        let (renamed_indexes, auto_increment) = (Vec::new(), None);
+        Ok(Alteration { locked: self, old, definition, renamed_indexes, auto_increment, others: Others::Write })
     }
 }
 
@@ -132,6 +146,16 @@ impl Alteration<'_> {
         Ok(Settled { definition, new_keys, is_renamed })
     }
 
+    /// Whether foreign keys come that the rows have to be checked for, which takes the tables alone.
+    pub fn checks_foreign_keys(&self) -> bool {
+        self.locked.wait.foreign_key_checks && !relations::new_keys(&self.definition, Some(&self.old)).is_empty()
+    }
+
+    /// What others may do in the end.
+    fn others(&self) -> Others {
+        if self.checks_foreign_keys() { Others::Wait } else { self.others }
+    }
+
     /// Changes the description, and builds and drops indexes; no row is touched.
     pub fn in_place(self) -> Result<Arc<Table>> {
         let settled = self.settle()?;
@@ -173,11 +197,7 @@ impl Alteration<'_> {
         let mut changed = dictionary::describe(&settled.definition, &identity)?;
         changed.state = old.state.clone();
         let changed = Arc::new(row::Table::open(store, Arc::new(changed))?);
-        // The leaves are read without a transaction: purge could merge them meanwhile.
-        let purge = (!built.is_empty()).then(|| dictionary.stop_purge());
-        for at in &built {
-            engine.inner.fill_index(&changed, *at, &wait.interrupt)?;
-        }
+        self.locked.build_indexes(old, &changed, &built, self.others())?;
         if wait.foreign_key_checks {
             engine.check_rows(&changed, &settled.new_keys, &wait.interrupt)?;
         }
@@ -202,12 +222,11 @@ impl Alteration<'_> {
         let moved = settled.move_definitions(engine, &mut ddl, old)?;
         let changed = Arc::into_inner(changed).expect("nobody else has it yet");
         let afterwards = ddl.commit(wait.log.as_deref())?;
-        let _purge = purge.unwrap_or_else(|| dictionary.stop_purge());
-        // Older read views may read on if only the description's texts have changed.
-        let since = match built.is_empty() && dropped.is_empty() && !settled.is_renamed {
-            true => old.since(),
-            false => engine.inner.registry.next_id(),
-        };
+        let _purge = dictionary.stop_purge();
+        // Older read views may read on, though not by new indexes.
+        let now = engine.inner.registry.next_id();
+        let since = if settled.is_renamed { now } else { old.since() };
+        built.iter().for_each(|at| old.state.built_indexes.add(identity.indexes[*at].0, now));
         let shown = self.show(&settled, changed, since, followed);
         engine.show_definitions(moved);
         afterwards.run();
@@ -230,7 +249,15 @@ impl Alteration<'_> {
         let new = engine
             .make_table(&mut ddl, &settled.definition, |space| dictionary::temporary_path(&old.database, space.0))?;
         let new = Arc::new(new);
+        let is_open = self.others() != Others::Wait;
+        if is_open {
+            // The rows are read without a log of what changes.
+            self.locked.open(true);
+        }
         let count = engine.inner.copy_rows(old, &new, map, &wait.interrupt)?;
+        if is_open {
+            self.locked.close()?;
+        }
         if wait.foreign_key_checks {
             engine.check_rows(&new, &settled.new_keys, &wait.interrupt)?;
         }

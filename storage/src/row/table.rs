@@ -6,6 +6,7 @@ use std::sync::Arc;
 use format::ids::TableId;
 use format::record::{FieldLayout, Layout, Length};
 
+use super::row_log::{RowLog, RowLogPlace};
 use crate::btree::Tree;
 use crate::error::{Error, Result};
 use crate::schema::{self, FieldSource, Index};
@@ -18,6 +19,7 @@ pub struct Table {
     trees: Vec<IndexTree>,
     /// For each field of the clustered record: the most bytes that a secondary index has of it, 0 if none has it.
     indexed: Box<[u32]>,
+    row_log: RowLogPlace,
 }
 
 /// An index: its tree, and where its fields come from.
@@ -94,7 +96,7 @@ impl Table {
                 .collect::<Result<_>>()?;
             trees.push(IndexTree { tree, sources, key_at });
         }
-        Ok(Table { schema, trees, indexed })
+        Ok(Table { schema, trees, indexed, row_log: RowLogPlace::default() })
     }
 
     #[inline]
@@ -146,6 +148,17 @@ impl Table {
     #[inline]
     pub fn index_has(&self, index: usize, field: usize) -> bool {
         self.trees[index].sources.iter().any(|source| usize::from(*source) == field)
+    }
+
+    /// The log of changes, while indexes are built beside them.
+    #[inline]
+    pub(super) fn row_log(&self) -> Option<Arc<RowLog>> {
+        self.row_log.get()
+    }
+
+    /// Where the log begins and ends.
+    pub fn row_log_place(&self) -> &RowLogPlace {
+        &self.row_log
     }
 
     #[inline]
