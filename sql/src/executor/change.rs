@@ -141,6 +141,10 @@ pub fn entry_text<'v>(
             None => text.extend_from_slice(b"NULL"),
             Some(stored) => {
                 let mut one = Vec::new();
+                if let Some(elements) = &part.elements {
+                    text.extend_from_slice(&elements::text(stored, elements));
+                    continue;
+                }
                 ty.write_text_at(stored, zone, &mut one);
                 if let (Some(prefix), Some(id)) = (part.prefix_chars, ty.collation()) {
                     let charset = format::collation::collation(id).charset;

@@ -55,6 +55,12 @@ impl Expr {
                 }
                 programs.call(function, values, context).map(Datum::from)
             }
+            Node::CastArray { expr, elements } => {
+                match json::document(expr.eval(context, row)?, &expr.ty, 1, "cast_as_json")? {
+                    None => Ok(Datum::Null),
+                    Some(document) => Ok(Datum::Bytes(arrays::array_of(&document, elements)?.into())),
+                }
+            }
             Node::Match { search, args } => {
                 let queries = context.subqueries.ok_or_else(|| Error::unsupported("MATCH ... AGAINST here"))?;
                 queries.relevance(search, args, context, row).map(Datum::Double)

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use storage::Table;
 
+use super::arrays::{ElementsAccess, searches_of};
 use super::fulltext::{FulltextAccess, search_of};
 use super::keys::KeyRanges;
 use super::range::{Interval, KeyExpr, PartRange};
@@ -42,6 +43,8 @@ pub enum Access {
     Range { index: usize, parts: Vec<PartRange>, reverse: bool },
     /// What a search finds, the most relevant first.
     Fulltext(Box<FulltextAccess>),
+    /// What a multi-valued index has of some elements.
+    Elements(Box<ElementsAccess>),
     /// The rows of a derived or virtual table.
     Rows,
 }
@@ -118,6 +121,27 @@ pub fn choices(
         choice.covering = is_covering(source, table, number);
         choice.cost = cost(choice.rows, number, choice.covering);
         choices.push(choice);
+    }
+    let is_multi_valued = |index: &storage::Index| index.parts.iter().any(|part| part.elements.is_some());
+    if table.indexes.iter().any(is_multi_valued) {
+        for search in conditions.iter().flat_map(|condition| searches_of(context, condition, source, table, known)) {
+            let index = search.index;
+            if !allowed[index] {
+                continue;
+            }
+            let distinct = statistics.distinct.get(index).and_then(|counts| counts.first()).copied();
+            let rows = (total / distinct.map_or(10.0, |distinct| (distinct as f64).max(1.0))).max(1.0);
+            possible_keys.push(index);
+            choices.push(Choice {
+                access: Access::Elements(Box::new(search)),
+                rows,
+                cost: cost(rows, index, false),
+                covering: false,
+                answered: vec![],
+                possible_keys: vec![],
+                fixed_parts: 0,
+            });
+        }
     }
     for (at, condition) in conditions.iter().enumerate() {
         let Some((search, is_exact)) = search_of(condition, source, table) else { continue };

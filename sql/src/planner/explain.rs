@@ -245,6 +245,10 @@ pub(super) fn facts(plan: &SelectPlan, step: &TableStep, is_first: bool) -> Tabl
                 ("range", Some(*index), parts.len(), Vec::new())
             }
         }
+        Access::Elements(access) => match access.asked {
+            Asked::Member => ("ref", Some(access.index), 1, vec!["const".to_owned()]),
+            Asked::All | Asked::Any => ("range", Some(access.index), 1, Vec::new()),
+        },
         Access::Fulltext(access) => ("fulltext", Some(access.search.index), 0, vec!["const".to_owned()]),
         Access::Rows => ("ALL", None, 0, Vec::new()),
     };
@@ -293,9 +297,10 @@ fn references<'k>(plan: &SelectPlan, keys: impl Iterator<Item = &'k super::KeyEx
 fn key_bytes(table: &storage::Table, part: &storage::IndexPart) -> u64 {
     use format::value::ColumnType as T;
     let column = &table.columns[part.column];
+    let ty = part.elements.as_ref().unwrap_or(&column.ty);
     let charset_bytes =
         |id: format::collation::CollationId| format::collation::collation(id).charset.bytes_max() as u64;
-    let bytes = match &column.ty {
+    let bytes = match ty {
         T::Int { bytes, .. } => *bytes as u64,
         T::Year => 1,
         T::Bit { bits } => (*bits as u64).div_ceil(8),

@@ -373,7 +373,7 @@ impl Qualifier<'_> {
             Expr::Unary { expr, .. }
             | Expr::IsNull { expr, .. }
             | Expr::IsTruth { expr, .. }
-            | Expr::Cast { expr, .. }
+            | Expr::Cast { expr, .. } | Expr::CastArray { expr, .. }
             | Expr::ConvertUsing { expr, .. }
             | Expr::Collate { expr, .. }
             | Expr::Binarily(expr)

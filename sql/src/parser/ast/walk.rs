@@ -30,7 +30,7 @@ impl Expr {
             | Expr::IsTruth { expr, .. }
             | Expr::InQuery { expr, .. }
             | Expr::Quantified { expr, .. }
-            | Expr::Cast { expr, .. }
+            | Expr::Cast { expr, .. } | Expr::CastArray { expr, .. }
             | Expr::ConvertUsing { expr, .. }
             | Expr::Collate { expr, .. }
             | Expr::Binarily(expr)
