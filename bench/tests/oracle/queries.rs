@@ -153,6 +153,8 @@ impl Author {
             0..=3 => {
                 let calls: Vec<String> =
                     (0..self.number(1, 3)).map(|at| format!("{} AS w{at}", self.window_call())).collect();
+                // MariaDB gives wrong ranks beside other windows where a condition makes the partition's key constant.
+                let condition = if calls.len() > 1 && condition.starts_with("s =") { "1 = 1" } else { &condition };
                 format!("SELECT id, {} FROM {} WHERE {condition} ORDER BY id", calls.join(", "), self.one(&["p", "q"]))
             }
             4 => format!(
