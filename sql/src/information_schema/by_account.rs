@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use format::value::Value;
 
-use super::statements::{moment, picos, wall, work};
+use super::statements::{moment, picos, summed, wall, work};
 use super::{Facts, VirtualColumn, VirtualTable, number, optional, string, text};
 use crate::error::symbols::symbol;
 use crate::statements::accounts::{AccountName, Deeds, ErrorSum, EventSums};
@@ -122,38 +122,7 @@ macro_rules! events {
     ($table:ident $name:literal $rows:expr, $($column:expr),*) => {
         pub const $table: VirtualTable = VirtualTable {
             name: $name,
-            columns: &[
-                $($column,)*
-                text("EVENT_NAME", 128),
-                number("COUNT_STAR"),
-                number("SUM_TIMER_WAIT"),
-                number("MIN_TIMER_WAIT"),
-                number("AVG_TIMER_WAIT"),
-                number("MAX_TIMER_WAIT"),
-                number("SUM_LOCK_TIME"),
-                number("SUM_ERRORS"),
-                number("SUM_WARNINGS"),
-                number("SUM_ROWS_AFFECTED"),
-                number("SUM_ROWS_SENT"),
-                number("SUM_ROWS_EXAMINED"),
-                number("SUM_CREATED_TMP_DISK_TABLES"),
-                number("SUM_CREATED_TMP_TABLES"),
-                number("SUM_SELECT_FULL_JOIN"),
-                number("SUM_SELECT_FULL_RANGE_JOIN"),
-                number("SUM_SELECT_RANGE"),
-                number("SUM_SELECT_RANGE_CHECK"),
-                number("SUM_SELECT_SCAN"),
-                number("SUM_SORT_MERGE_PASSES"),
-                number("SUM_SORT_RANGE"),
-                number("SUM_SORT_ROWS"),
-                number("SUM_SORT_SCAN"),
-                number("SUM_NO_INDEX_USED"),
-                number("SUM_NO_GOOD_INDEX_USED"),
-                number("SUM_CPU_TIME"),
-                number("MAX_CONTROLLED_MEMORY"),
-                number("MAX_TOTAL_MEMORY"),
-                number("COUNT_SECONDARY"),
-            ],
+            columns: summed!([$($column,)* text("EVENT_NAME", 128),] []),
             rows: $rows,
         };
     };

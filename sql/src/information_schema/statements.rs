@@ -87,49 +87,60 @@ pub const SETUP_INSTRUMENTS: VirtualTable = VirtualTable {
     },
 };
 
+/// Columns of what statements did together, between others: the order is that of [`work`] from SUM_ERRORS on.
+macro_rules! summed {
+    ([$($before:expr,)*] [$($behind:expr,)*]) => {
+        &[
+            $($before,)*
+            number("COUNT_STAR"),
+            number("SUM_TIMER_WAIT"),
+            number("MIN_TIMER_WAIT"),
+            number("AVG_TIMER_WAIT"),
+            number("MAX_TIMER_WAIT"),
+            number("SUM_LOCK_TIME"),
+            number("SUM_ERRORS"),
+            number("SUM_WARNINGS"),
+            number("SUM_ROWS_AFFECTED"),
+            number("SUM_ROWS_SENT"),
+            number("SUM_ROWS_EXAMINED"),
+            number("SUM_CREATED_TMP_DISK_TABLES"),
+            number("SUM_CREATED_TMP_TABLES"),
+            number("SUM_SELECT_FULL_JOIN"),
+            number("SUM_SELECT_FULL_RANGE_JOIN"),
+            number("SUM_SELECT_RANGE"),
+            number("SUM_SELECT_RANGE_CHECK"),
+            number("SUM_SELECT_SCAN"),
+            number("SUM_SORT_MERGE_PASSES"),
+            number("SUM_SORT_RANGE"),
+            number("SUM_SORT_ROWS"),
+            number("SUM_SORT_SCAN"),
+            number("SUM_NO_INDEX_USED"),
+            number("SUM_NO_GOOD_INDEX_USED"),
+            number("SUM_CPU_TIME"),
+            number("MAX_CONTROLLED_MEMORY"),
+            number("MAX_TOTAL_MEMORY"),
+            number("COUNT_SECONDARY"),
+            $($behind,)*
+        ]
+    };
+}
+pub(super) use summed;
+
 pub const STATEMENTS_BY_DIGEST: VirtualTable = VirtualTable {
     name: "events_statements_summary_by_digest",
-    columns: &[
-        text("SCHEMA_NAME", 64),
-        text("DIGEST", 64),
-        long_text("DIGEST_TEXT"),
-        number("COUNT_STAR"),
-        number("SUM_TIMER_WAIT"),
-        number("MIN_TIMER_WAIT"),
-        number("AVG_TIMER_WAIT"),
-        number("MAX_TIMER_WAIT"),
-        number("SUM_LOCK_TIME"),
-        number("SUM_ERRORS"),
-        number("SUM_WARNINGS"),
-        number("SUM_ROWS_AFFECTED"),
-        number("SUM_ROWS_SENT"),
-        number("SUM_ROWS_EXAMINED"),
-        number("SUM_CREATED_TMP_DISK_TABLES"),
-        number("SUM_CREATED_TMP_TABLES"),
-        number("SUM_SELECT_FULL_JOIN"),
-        number("SUM_SELECT_FULL_RANGE_JOIN"),
-        number("SUM_SELECT_RANGE"),
-        number("SUM_SELECT_RANGE_CHECK"),
-        number("SUM_SELECT_SCAN"),
-        number("SUM_SORT_MERGE_PASSES"),
-        number("SUM_SORT_RANGE"),
-        number("SUM_SORT_ROWS"),
-        number("SUM_SORT_SCAN"),
-        number("SUM_NO_INDEX_USED"),
-        number("SUM_NO_GOOD_INDEX_USED"),
-        number("SUM_CPU_TIME"),
-        number("MAX_CONTROLLED_MEMORY"),
-        number("MAX_TOTAL_MEMORY"),
-        number("COUNT_SECONDARY"),
-        moment("FIRST_SEEN"),
-        moment("LAST_SEEN"),
-        number("QUANTILE_95"),
-        number("QUANTILE_99"),
-        number("QUANTILE_999"),
-        text_of_statement("QUERY_SAMPLE_TEXT"),
-        moment("QUERY_SAMPLE_SEEN"),
-        number("QUERY_SAMPLE_TIMER_WAIT"),
-    ],
+    columns: summed!(
+        [text("SCHEMA_NAME", 64), text("DIGEST", 64), long_text("DIGEST_TEXT"),]
+        [
+            moment("FIRST_SEEN"),
+            moment("LAST_SEEN"),
+            number("QUANTILE_95"),
+            number("QUANTILE_99"),
+            number("QUANTILE_999"),
+            text_of_statement("QUERY_SAMPLE_TEXT"),
+            moment("QUERY_SAMPLE_SEEN"),
+            number("QUERY_SAMPLE_TIMER_WAIT"),
+        ]
+    ),
     rows: |facts| {
         let sums = facts.instance.statements.sums();
         sums.iter().map(|(identity, sums)| digest_row(facts, identity.as_deref(), sums)).collect()

@@ -9,7 +9,7 @@ use format::record::{FieldData, RecordBuffer};
 use super::needed::Needed;
 use super::secondary::{self, Unneeded};
 use super::several::NO_SOURCE;
-use super::values::{Reads, Values, all, entry_of, for_each_entry, values_of};
+use super::values::{Reads, Values, entry_of, for_each_entry, values_of};
 use super::{Context, Table};
 use crate::error::{Error, Result};
 use crate::store::Store;
@@ -27,13 +27,12 @@ pub(super) fn insert(
     version: &[FieldData<'_>],
     entry: &mut RecordBuffer,
 ) -> Result<()> {
-    let values = values_of(ctx.store, table, index, version, &all, Reads::Whole)?;
-    for (number, item) in values.items.iter().enumerate() {
+    let mut number = 0;
+    for_each_entry(ctx.store, table, index, version, entry, &mut |entry| {
         look(trx, number)?;
-        entry_of(ctx.store, table, index, version, &values, item, entry)?;
-        secondary::insert(ctx, trx, table, index, entry)?;
-    }
-    Ok(())
+        number += 1;
+        secondary::insert(ctx, trx, table, index, entry)
+    })
 }
 
 fn look(trx: &Transaction, number: usize) -> Result<()> {
@@ -50,13 +49,12 @@ pub(super) fn mark(
     version: &[FieldData<'_>],
     entry: &mut RecordBuffer,
 ) -> Result<()> {
-    let values = values_of(ctx.store, table, index, version, &all, Reads::Whole)?;
-    for (number, item) in values.items.iter().enumerate() {
+    let mut number = 0;
+    for_each_entry(ctx.store, table, index, version, entry, &mut |entry| {
         look(trx, number)?;
-        entry_of(ctx.store, table, index, version, &values, item, entry)?;
-        secondary::mark(ctx, table.tree(index), trx.id, entry)?;
-    }
-    Ok(())
+        number += 1;
+        secondary::mark(ctx, table.tree(index), trx.id, entry).map(drop)
+    })
 }
 
 /// The values of two versions of a row, and in which they differ.
@@ -178,7 +176,7 @@ pub(super) fn put_back(
 }
 
 /// Removes the entries of a version, see [`secondary::remove`]: of the fields that `wanted` names.
-#[allow(clippy::too_many_arguments)]
+#[expect(clippy::too_many_arguments, reason = "what is removed, of what, and how")]
 pub(super) fn remove(
     ctx: &Context<'_>,
     trx_id: TrxId,
