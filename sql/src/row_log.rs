@@ -563,7 +563,9 @@ impl RowLog {
 
     /// Notes which keys the row had and has. What is undone later stays noted, which costs parallelism only.
     fn note_keys(&mut self, known: &Described, table: &Table, row: Images<'_, '_>) {
-        if known.unique.is_empty() || table.is_related() {
+        // A row has several keys in a multi-valued index.
+        let has_arrays = known.unique.iter().any(|index| table.indexes[*index].has_several_entries());
+        if known.unique.is_empty() || table.is_related() || has_arrays {
             return self.writes.forget();
         }
         for &index in &known.unique {

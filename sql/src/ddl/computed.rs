@@ -3,12 +3,14 @@
 //! A column may be defined before those that its expression names. So expressions are settled when all columns are known:
 //! until then a [`ComputedSpec`] has them as they were written.
 
+use format::value::{ColumnType, LobSize};
 use storage::Table;
 use storage::schema::{Column, ColumnDefault, Generated, TableDefinition, same_name};
 
 use super::Context;
 use super::stored_expression::{self, Subject};
 use crate::error::{Error, Result};
+use crate::expression::Node;
 use crate::parser::ast::{ColumnSpec, DefaultSpec, Expr, IndexKind, IndexSpec};
 use crate::types::{Kind, TypeInfo};
 
@@ -161,20 +163,34 @@ pub fn with_hidden_columns(
         None => free().ok_or_else(|| Error::duplicate_key_name("functional_index"))?,
     };
     spec.name = Some(name.clone());
+    let mut has_array = false;
     for (at, part) in spec.parts.iter_mut().enumerate() {
         let Some(expr) = part.expression.take() else { continue };
         if matches!(expr, Expr::Column(_)) {
             let text = "Functional index on a column is not supported. Consider using a regular index instead.";
             return Err(Error::new(3762, b"HY000", text));
         }
+        let is_array = matches!(expr, Expr::CastArray { .. });
         let stored = stored_expression::store(context, &expr, Subject::Index(&name), table, columns)?;
         let ty = stored.bound.ty;
+        let mut holds = TypeInfo::column_type(&ty);
+        if let Node::CastArray { elements, .. } = &stored.bound.node {
+            if std::mem::replace(&mut has_array, true) {
+                return Err(Error::unsupported("more than one multi-valued key part per index"));
+            }
+            if part.descending {
+                return Err(Error::unsupported("a multi-valued key part in descending order"));
+            }
+            holds = ColumnType::Blob { size: LobSize::Long };
+            part.elements = Some(elements.clone());
+        }
         let too_long = || {
             let text = "Cannot create a functional index on an expression that returns a BLOB or TEXT. Please consider \
                         using CAST.";
             Error::new(3757, b"HY000", text)
         };
         match ty.kind {
+            _ if is_array => {}
             Kind::Text => return Err(too_long()),
             Kind::Json => {
                 let text = "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";
@@ -185,7 +201,7 @@ pub fn with_hidden_columns(
         let hidden = (0..).map(|number| format!("!hidden!{name}!{at}!{number}"));
         let known = |name: &str| columns.iter().any(|column| same_name(&column.name, name));
         let hidden = hidden.into_iter().find(|name| !known(name)).unwrap_or_default();
-        let mut column = Column::new(&hidden, TypeInfo::column_type(&ty), true);
+        let mut column = Column::new(&hidden, holds, true);
         column.invisible = true;
         column.generated = Some(Generated { expression: stored.text, stored: false, hidden: true });
         columns.push(column);

@@ -262,7 +262,13 @@ fn too_many_keys() -> Error {
 pub fn keys_of_column(spec: &crate::parser::ast::ColumnSpec) -> Vec<IndexSpec> {
     let key = |kind| IndexSpec {
         kind,
-        parts: vec![IndexPartSpec { column: spec.name.clone(), prefix: None, descending: false, expression: None }],
+        parts: vec![IndexPartSpec {
+            column: spec.name.clone(),
+            prefix: None,
+            descending: false,
+            expression: None,
+            elements: None,
+        }],
         ..IndexSpec::default()
     };
     let mut keys = Vec::new();

@@ -56,6 +56,7 @@ pub fn add(
             prefix: None,
             descending: false,
             expression: None,
+            elements: None,
         };
         let spec =
             IndexSpec { name, parts: key.columns.iter().map(|column| part(column)).collect(), ..IndexSpec::default() };

@@ -41,7 +41,7 @@ pub fn index(
             return Err(Error::duplicate_column_name(&part.column));
         }
         let column = &columns[ordinal];
-        let prefix_chars = prefix(column, part.prefix)?;
+        let prefix_chars = if part.elements.is_some() { None } else { prefix(column, part.prefix)? };
         if primary && column.generated.as_ref().is_some_and(|generated| !generated.stored) {
             return Err(computed::virtual_primary_key());
         }
@@ -53,7 +53,8 @@ pub fn index(
                 column.default = storage::schema::ColumnDefault::None;
             }
         }
-        parts.push(IndexPart { prefix_chars, descending: part.descending, ..IndexPart::new(ordinal) });
+        let elements = part.elements.clone();
+        parts.push(IndexPart { prefix_chars, descending: part.descending, elements, ..IndexPart::new(ordinal) });
     }
     if !is_fulltext {
         check_length(context, columns, &parts)?;
@@ -124,7 +125,7 @@ fn check_length(context: &Context<'_>, columns: &[Column], parts: &[IndexPart]) 
         .iter()
         .map(|part| {
             let width = |chars: u32, id| u64::from(chars) * u64::from(collation(id).charset.bytes_max());
-            match (&columns[part.column].ty, part.prefix_chars) {
+            match (part.elements.as_ref().unwrap_or(&columns[part.column].ty), part.prefix_chars) {
                 (ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. }, Some(chars)) => {
                     width(chars, *collation)
                 }

@@ -201,6 +201,8 @@ pub fn store(
     }
     let mut expr = written.clone();
     let mut reads = Vec::new();
+    // An array is all that a part of an index is, or it is not.
+    let mut arrays_left = usize::from(matches!((written, subject), (Expr::CastArray { .. }, Subject::Index(_))));
     expr.walk_mut(&mut |expr| {
         match expr {
             Expr::Column(name) => {
@@ -222,6 +224,10 @@ pub fn store(
             Expr::Subquery(_) | Expr::Exists(_) | Expr::InQuery { .. } | Expr::Quantified { .. } => {
                 return Err(subject.disallowed(None));
             }
+            Expr::CastArray { .. } => match arrays_left.checked_sub(1) {
+                Some(left) => arrays_left = left,
+                None => return Err(Error::array_outside_of_index()),
+            },
             Expr::Aggregate(_) => return Err(Error::invalid_group_function()),
             Expr::StoredFunction { database, name, .. } => {
                 return Err(subject.disallowed(Some(&format!("`{database}`.`{name}`"))));

@@ -110,6 +110,14 @@ impl Error {
         Error::new(1478, b"HY000", text)
     }
 
+    /// CAST ... AS ... ARRAY where it may not stand.
+    pub fn array_outside_of_index() -> Error {
+        Error::unsupported(
+            "Use of CAST( .. AS .. ARRAY) outside of functional index in CREATE(non-SELECT)/ALTER TABLE or in general \
+             expressions",
+        )
+    }
+
     pub fn no_fulltext_index() -> Error {
         Error::new(1191, b"HY000", "Can't find FULLTEXT index matching the column list".to_owned())
     }

@@ -16,7 +16,7 @@ use super::row_rules::RowTarget;
 use super::sorter::sort_by;
 use super::stored::Stored;
 use super::triggers::Firing;
-use super::{Environment, Level, view_check};
+use super::{Environment, Level, elements, view_check};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
 use crate::expression::assign::{Target, zero_of};
@@ -141,6 +141,10 @@ pub fn entry_text<'v>(
             None => text.extend_from_slice(b"NULL"),
             Some(stored) => {
                 let mut one = Vec::new();
+                if let Some(elements) = &part.elements {
+                    text.extend_from_slice(&elements::text(stored, elements));
+                    continue;
+                }
                 ty.write_text_at(stored, zone, &mut one);
                 if let (Some(prefix), Some(id)) = (part.prefix_chars, ty.collation()) {
                     let charset = format::collation::collation(id).charset;

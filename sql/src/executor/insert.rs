@@ -18,7 +18,7 @@ use super::row::TableRow;
 use super::row_rules::RowTarget;
 use super::stored::Stored;
 use super::triggers::Firing;
-use super::{Environment, Level, query, view_check};
+use super::{Environment, Level, elements, query, view_check};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
 use crate::expression::assign::{Target, zero_of};
@@ -573,30 +573,33 @@ impl<'a> Inserter<'a> {
     /// Reads and locks the row that has the key.
     fn fetch_existing(&mut self, index: usize) -> Result<()> {
         let table = &self.plan.table;
+        let value = |column: usize| self.row.get(column);
         let mut key: [Option<&[u8]>; storage::schema::INDEX_PARTS_MAX] = [None; storage::schema::INDEX_PARTS_MAX];
-        let parts = &table.indexes[index].parts;
-        for (slot, part) in key.iter_mut().zip(parts) {
-            let stored = self.row.get(part.column);
-            *slot = match (stored, part.prefix_chars) {
-                (Some(stored), Some(prefix)) => {
-                    let kept = match table.columns[part.column].ty.collation() {
-                        Some(id) => format::collation::collation(id).charset.offset_of_char(stored, prefix as usize),
-                        None => stored.len().min(prefix as usize),
-                    };
-                    Some(&stored[..kept])
-                }
-                (stored, _) => stored,
-            };
-        }
+        let key = &mut key[..table.indexes[index].parts.len()];
+        elements::key_of_row(table, index, &value, key);
         let all = ColumnSet::first(table.columns.len());
         let mut trx = self.environment.trx.borrow_mut();
-        let key = &key[..parts.len()];
-        let found = match &self.plan.division {
-            None => trx.get(table, index, key, ReadMode::EXCLUSIVE, &all, &mut self.old).or_sql()?,
+        let old = &mut self.old;
+        let mut find = |key: &[Option<&[u8]>]| match &self.plan.division {
+            None => trx.get(table, index, key, ReadMode::EXCLUSIVE, &all, old).or_sql(),
             Some(division) => {
-                let (mode, old) = (ReadMode::EXCLUSIVE, &mut self.old);
+                let mode = ReadMode::EXCLUSIVE;
                 let found = rows::get(&mut trx, self.context, division, table, index, key, mode, &all, old);
-                found.map_err(Failure::into_error)?
+                found.map_err(Failure::into_error)
+            }
+        };
+        let found = match elements::array_part(table, index) {
+            None => find(key)?,
+            Some(at) => {
+                let mut found = false;
+                for element in elements::of_row(key[at]) {
+                    key[at] = Some(element);
+                    found = find(key)?;
+                    if found {
+                        break;
+                    }
+                }
+                found
             }
         };
         if !found {

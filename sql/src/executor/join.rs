@@ -5,9 +5,11 @@
 
 use std::cell::RefCell;
 
+use rustc_hash::FxHashSet;
 use storage::{Row, ScanRange, Trx};
 
 use super::divided::{Building, Kept, table_of};
+use super::elements::{self, Keys};
 use super::hash_join::{self, Key};
 use super::row::{IN_VALUES, JoinRow};
 use super::rows::{RowList, Rows};
@@ -16,6 +18,7 @@ use crate::catalog::OrSqlError;
 use crate::error::Result;
 use crate::expression::{Datum, EvalContext, Expr, Fields};
 use crate::partitions::{PartitionSet, Several, rows};
+use crate::planner::arrays::ElementsAccess;
 use crate::planner::fulltext::FulltextAccess;
 use crate::planner::keys::KeyRanges;
 use crate::planner::{Access, Derived, SelectPlan, SourceKind, Step, TableStep, pruning};
@@ -161,6 +164,7 @@ impl<'a> Runner<'a> {
                 self.cursor(read, *index, &all, false, None, row, next)
             }
             Access::Fulltext(access) => self.found(read, access, row, next),
+            Access::Elements(access) => self.with_elements(read, access, row, next),
             Access::Point { index, key } => {
                 let mut ranges = self.environment.scratch.borrow_mut().ranges.pop().unwrap_or_default();
                 let result = self.point(read, *index, key, &mut ranges, row, next);
@@ -318,7 +322,9 @@ impl<'a> Runner<'a> {
         match &step.access {
             Access::Rows => self.kept_rows(local, row, &mut add)?,
             Access::Scan { index, .. } => self.cursor(local, *index, &ScanRange::ALL, false, None, row, &mut add)?,
-            Access::Point { .. } | Access::Range { .. } | Access::Fulltext(_) => return Ok(Kept::Refused),
+            Access::Point { .. } | Access::Range { .. } | Access::Fulltext(_) | Access::Elements(_) => {
+                return Ok(Kept::Refused);
+            }
         };
         building.finish()
     }
@@ -353,6 +359,54 @@ impl<'a> Runner<'a> {
         });
         drop(trx);
         if found? && self.passes(read, row, true)? { next(row) } else { Ok(true) }
+    }
+
+    /// Reads the rows whose arrays have some elements, each once.
+    fn with_elements(
+        &self,
+        read: Read<'_>,
+        access: &ElementsAccess,
+        row: &mut JoinRow<'_>,
+        next: &mut Next<'_>,
+    ) -> Result<bool> {
+        let source = &self.plan.sources[read.step.source];
+        let SourceKind::Table(table) = &source.kind else { unreachable!("arrays are of stored tables") };
+        let keys = match elements::keys(access, self.context, row)? {
+            Keys::Null => return Ok(true),
+            Keys::All => return self.cursor(read, 0, &ScanRange::ALL, false, None, row, next),
+            Keys::Some(keys) => keys,
+        };
+        let mut others = KeyRanges::default();
+        let parts = table.indexes[access.index].parts.iter().filter(|part| part.elements.is_none());
+        if !others.build_key(table, parts, &access.others, self.context, row)? {
+            return Ok(true);
+        }
+        if !others.exact {
+            return self.cursor(read, 0, &ScanRange::ALL, false, None, row, next);
+        }
+        let mut seen = FxHashSet::default();
+        let mut account = self.environment.memory.account();
+        let is_one = keys.len() == 1;
+        others.with_point(|others| {
+            for key in &keys {
+                self.environment.tick(self.context)?;
+                let mut prefix = others.to_vec();
+                prefix.insert(access.at, Some(key));
+                let range = ScanRange::prefix(&prefix);
+                let go_on = self.cursor(read, access.index, &range, false, None, row, &mut |row| {
+                    if is_one {
+                        return next(row);
+                    }
+                    let identity = elements::identity(table, &row.sources[read.step.source].stored);
+                    account.add(identity.len() as u64 + 32)?;
+                    if seen.insert(identity) { next(row) } else { Ok(true) }
+                })?;
+                if !go_on {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
     }
 
     /// Reads the rows that a search finds.

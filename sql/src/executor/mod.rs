@@ -20,6 +20,7 @@
 pub mod apply;
 pub mod change;
 mod divided;
+mod elements;
 mod fulltext;
 mod grace;
 mod grouping;

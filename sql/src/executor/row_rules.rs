@@ -6,6 +6,7 @@ use storage::{Column, Row};
 use super::row::decode;
 use super::stored::Stored;
 use crate::error::{Error, Result};
+use crate::expression::arrays;
 use crate::expression::assign::Target;
 use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
 use crate::planner::row_rules::{Computed, RowRules};
@@ -64,7 +65,11 @@ impl RowTarget<'_> {
     pub fn compute<V: StoredValues>(&self, one: &Computed, values: &V, out: &mut Stored) -> Result<()> {
         let fields = RowFields { columns: self.columns, values, zone: self.context.zone };
         let column = &self.columns[one.column];
-        let value = one.expr.eval(self.context, &fields)?;
+        let named = |error| match column.name.strip_prefix("!hidden!").and_then(|rest| rest.split_once('!')) {
+            Some((index, _)) => arrays::name_index(error, index),
+            None => error,
+        };
+        let value = one.expr.eval(self.context, &fields).map_err(named)?;
         let target = Target { name: &column.name, ty: &column.ty, nullable: column.nullable };
         let value = assign(value, &one.expr.ty, &target, self.mode, self.row, self.context)?;
         out.push(value, &column.ty)

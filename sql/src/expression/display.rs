@@ -215,7 +215,7 @@ impl Printer<'_> {
                 self.row(args);
             }
             Node::Match { args, .. } => self.call("match", args),
-            Node::Cast { expr, .. } => self.call("cast", [&**expr]),
+            Node::Cast { expr, .. } | Node::CastArray { expr, .. } => self.call("cast", [&**expr]),
             Node::ToCharset { expr, .. } | Node::Retyped(expr) | Node::Fitted(expr) => self.expr(expr),
             Node::Trim { remove, expr, .. } => self.call("trim", remove.as_deref().into_iter().chain([&**expr])),
             Node::Extract { expr, .. } => self.call("extract", [&**expr]),

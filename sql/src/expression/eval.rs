@@ -14,7 +14,7 @@ use super::datum::Number;
 use super::functions::Call;
 use super::strings::{in_charset, set_names, to_charset, trim};
 use super::temporal::{self, Zeros};
-use super::{Datum, EvalContext, Expr, Fields, Node};
+use super::{Datum, EvalContext, Expr, Fields, Node, arrays, json};
 use crate::error::{Error, Result};
 use crate::parser::ast::BinaryOp;
 use crate::types::{Kind, TypeInfo};
@@ -54,6 +54,12 @@ impl Expr {
                     values.push((arg.value(context, row)?, arg.ty));
                 }
                 programs.call(function, values, context).map(Datum::from)
+            }
+            Node::CastArray { expr, elements } => {
+                match json::document(expr.eval(context, row)?, &expr.ty, 1, "cast_as_json")? {
+                    None => Ok(Datum::Null),
+                    Some(document) => Ok(Datum::Bytes(arrays::array_of(&document, elements)?.into())),
+                }
             }
             Node::Match { search, args } => {
                 let queries = context.subqueries.ok_or_else(|| Error::unsupported("MATCH ... AGAINST here"))?;

@@ -27,6 +27,7 @@
 //! | [`pattern`], [`program`] | LIKE and REGEXP |
 //! | [`json`] | JSON values as SQL's, and back |
 //! | [`lists`] | long lists of IN as sets |
+//! | [`arrays`] | CAST ... AS ... ARRAY |
 //! | [`fulltext`] | MATCH ... AGAINST |
 //! | [`functions`] | the functions by name |
 //! | [`typing`] | the type of a sum, of an IF, of an aggregate |
@@ -52,6 +53,7 @@
 
 pub mod aggregate;
 pub mod arithmetic;
+pub mod arrays;
 pub mod assign;
 pub mod bind;
 mod cast;
@@ -237,6 +239,11 @@ pub enum Node {
         expr: Box<Expr>,
         to: CastType,
     },
+    /// CAST ... AS ... ARRAY: what a multi-valued index has of a document.
+    CastArray {
+        expr: Box<Expr>,
+        elements: ColumnType,
+    },
     /// The value as a string in another character set; numbers become text.
     ToCharset {
         expr: Box<Expr>,
@@ -313,6 +320,7 @@ macro_rules! visit_children {
             | Node::Minus(expr)
             | Node::BitNot(expr)
             | Node::Cast { expr, .. }
+            | Node::CastArray { expr, .. }
             | Node::ToCharset { expr, .. }
             | Node::Retyped(expr)
             | Node::Fitted(expr)

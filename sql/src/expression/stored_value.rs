@@ -69,6 +69,10 @@ pub struct OwnColumns<'c> {
 }
 
 impl Scope for OwnColumns<'_> {
+    fn takes_arrays(&self) -> bool {
+        true
+    }
+
     fn column(&self, name: &ColumnName) -> Result<Expr> {
         let at = self.columns.iter().position(|column| storage::same_name(&column.name, &name.name));
         let at = at.ok_or_else(|| Error::unknown_column(&name.name, "field list"))?;

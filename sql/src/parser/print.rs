@@ -255,6 +255,18 @@ impl Printer {
                 self.out.push(')');
                 Ok(())
             }
+            Expr::CastArray { expr, to } => {
+                self.word("cast(");
+                self.expr(expr)?;
+                self.word(" as ");
+                match to {
+                    // A JSON string has no other character set.
+                    CastType::Char { chars: Some(chars), .. } => self.word(&format!("char({chars})")),
+                    to => self.cast_type(to),
+                }
+                self.word(" array)");
+                Ok(())
+            }
             Expr::Match(_) => Err(Error::unsupported("MATCH ... AGAINST here")),
             Expr::Unsupported(what) => Err(Error::unsupported(what)),
             _ => Err(Error::unsupported("this expression in a definition")),

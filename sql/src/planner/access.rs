@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use storage::Table;
 
+use super::arrays::{ElementsAccess, searches_of};
 use super::fulltext::{FulltextAccess, search_of};
 use super::keys::KeyRanges;
 use super::range::{Interval, KeyExpr, PartRange};
@@ -42,6 +43,8 @@ pub enum Access {
     Range { index: usize, parts: Vec<PartRange>, reverse: bool },
     /// What a search finds, the most relevant first.
     Fulltext(Box<FulltextAccess>),
+    /// What a multi-valued index has of some elements.
+    Elements(Box<ElementsAccess>),
     /// The rows of a derived or virtual table.
     Rows,
 }
@@ -118,6 +121,40 @@ pub fn choices(
         choice.covering = is_covering(source, table, number);
         choice.cost = cost(choice.rows, number, choice.covering);
         choices.push(choice);
+    }
+    if table.indexes.iter().any(|index| index.has_several_entries() && index.fulltext.is_none()) {
+        let points = |column: usize| {
+            let mut mine = sargables.iter().filter(|sargable| sargable.column == column);
+            mine.find_map(|sargable| match &sargable.range {
+                PartRange::Points(points) => match &points[..] {
+                    [one] if !one.null_safe => Some(one.clone()),
+                    _ => None,
+                },
+                PartRange::Intervals(_) => None,
+            })
+        };
+        let searches = |condition: &&Expr| searches_of(context, condition, source, table, known, &points);
+        for search in conditions.iter().flat_map(searches) {
+            let (index, parts) = (search.index, search.parts());
+            if !allowed[index] {
+                continue;
+            }
+            let distinct = statistics.distinct.get(index).and_then(|counts| counts.get(parts - 1)).copied();
+            let mut rows = (total / distinct.map_or(10.0, |distinct| (distinct as f64).max(1.0))).max(1.0);
+            if table.indexes[index].unique && parts == table.indexes[index].parts.len() {
+                rows = 1.0;
+            }
+            possible_keys.push(index);
+            choices.push(Choice {
+                access: Access::Elements(Box::new(search)),
+                rows,
+                cost: cost(rows, index, false),
+                covering: false,
+                answered: vec![],
+                possible_keys: vec![],
+                fixed_parts: 0,
+            });
+        }
     }
     for (at, condition) in conditions.iter().enumerate() {
         let Some((search, is_exact)) = search_of(condition, source, table) else { continue };

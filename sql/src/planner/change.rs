@@ -659,6 +659,7 @@ pub(super) fn reads_what_changes(select: &SelectPlan, table: &Table, changed: &d
     let index = match &step.access {
         super::Access::Point { .. } => return false,
         super::Access::Scan { index, .. } | super::Access::Range { index, .. } => *index,
+        super::Access::Elements(access) => access.index,
         super::Access::Rows => return true,
         // The rows are found before the first is given, unless all rows are read after all.
         super::Access::Fulltext(access) if access.more_than.is_none() => return false,

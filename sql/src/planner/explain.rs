@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use format::value::Value;
 
+use super::arrays::Asked;
 use super::change::InsertPlan;
 use super::{Access, PartRange, QueryPlan, RecursivePlan, SelectPlan, SourceKind, Step, TableStep, pruning};
 use crate::expression::{EvalContext, NoFields, Node};
@@ -245,6 +246,15 @@ pub(super) fn facts(plan: &SelectPlan, step: &TableStep, is_first: bool) -> Tabl
                 ("range", Some(*index), parts.len(), Vec::new())
             }
         }
+        Access::Elements(access) => match access.asked {
+            Asked::Member => {
+                let element = super::KeyExpr { expr: access.value.clone(), null_safe: false };
+                let mut keys: Vec<&super::KeyExpr> = access.others.iter().collect();
+                keys.insert(access.at, &element);
+                ("ref", Some(access.index), access.parts(), references(plan, keys.into_iter()))
+            }
+            Asked::All | Asked::Any => ("range", Some(access.index), access.parts(), Vec::new()),
+        },
         Access::Fulltext(access) => ("fulltext", Some(access.search.index), 0, vec!["const".to_owned()]),
         Access::Rows => ("ALL", None, 0, Vec::new()),
     };
@@ -293,9 +303,10 @@ fn references<'k>(plan: &SelectPlan, keys: impl Iterator<Item = &'k super::KeyEx
 fn key_bytes(table: &storage::Table, part: &storage::IndexPart) -> u64 {
     use format::value::ColumnType as T;
     let column = &table.columns[part.column];
+    let ty = part.elements.as_ref().unwrap_or(&column.ty);
     let charset_bytes =
         |id: format::collation::CollationId| format::collation::collation(id).charset.bytes_max() as u64;
-    let bytes = match &column.ty {
+    let bytes = match ty {
         T::Int { bytes, .. } => *bytes as u64,
         T::Year => 1,
         T::Bit { bits } => (*bits as u64).div_ceil(8),

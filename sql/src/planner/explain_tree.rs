@@ -352,6 +352,7 @@ fn access(plan: &SelectPlan, step: &TableStep, facts: &TableFacts) -> String {
             let over = all_of(answered, &names).map_or(String::new(), |condition| format!(" over {condition}"));
             format!("{kind} range scan on {alias} using {key}{over}{reverse}")
         }
+        Access::Elements(_) => format!("{kind} lookup on {alias} using {key}"),
         Access::Fulltext(access) => {
             let against = display::text(&access.against, &names);
             format!("Full-text index search on {alias} using {key} ({against})")

@@ -102,7 +102,7 @@ pub fn replaces(source: &Source, choice: &Choice) -> bool {
     match choice.access {
         Access::Rows => true,
         Access::Scan { reverse, .. } => !reverse && source.read_mode == ReadMode::Consistent,
-        Access::Point { .. } | Access::Range { .. } | Access::Fulltext(_) => false,
+        Access::Point { .. } | Access::Range { .. } | Access::Fulltext(_) | Access::Elements(_) => false,
     }
 }
 

@@ -14,6 +14,7 @@
 //! in memory and found by hash instead: see [`super::hash_join`].
 
 use super::access::{self, Access, Choice};
+use super::arrays;
 use super::hash_join::{self, HashKey};
 use super::logical::{self, Left, Mask, Nest, Semi, is_volatile};
 use super::selectivity;
@@ -92,6 +93,7 @@ pub fn plan(context: &PlanContext<'_>, plan: &mut SelectPlan, mut root: Nest, st
         settle_order(plan, &mut steps, &wanted);
     }
     settle_relevance(plan, &steps);
+    arrays::read_keys(&mut plan.sources, &steps);
     plan.steps = steps;
     plan.subqueries = subqueries;
     Ok(estimate)
@@ -422,6 +424,7 @@ impl Planner<'_, '_> {
                     Access::Point { index, .. } => (0, *index),
                     Access::Range { index, parts, .. } => (1 + 16usize.saturating_sub(parts.len()), *index),
                     Access::Fulltext(access) => (50, access.search.index),
+                    Access::Elements(access) => (50, access.index),
                     Access::Scan { index, .. } => (100, *index),
                     Access::Rows => (200, 0),
                 };

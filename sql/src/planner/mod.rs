@@ -24,6 +24,8 @@
 //! * What is not understood is refused with 1235; it is never left out.
 
 pub mod access;
+pub mod arrays;
+mod bare;
 pub mod bind;
 pub mod change;
 pub mod clause;

@@ -35,7 +35,7 @@ pub fn is_of_access(condition: &Expr, source: &Source, access: &Access) -> bool 
     let (index, parts) = match access {
         Access::Point { index, key } => (*index, key.len()),
         Access::Range { index, parts, .. } => (*index, parts.len()),
-        Access::Fulltext(_) | Access::Scan { .. } | Access::Rows => return false,
+        Access::Fulltext(_) | Access::Elements(_) | Access::Scan { .. } | Access::Rows => return false,
     };
     let Some(table) = source.table() else { return false };
     let mut found = false;

@@ -51,7 +51,7 @@ impl Uses {
             let reads_all = match &step.access {
                 Access::Scan { .. } => true,
                 Access::Rows => !matches!(select.sources[step.source].kind, SourceKind::Table(_)),
-                Access::Point { .. } | Access::Range { .. } | Access::Fulltext(_) => false,
+                Access::Point { .. } | Access::Range { .. } | Access::Fulltext(_) | Access::Elements(_) => false,
             };
             self.no_index |= reads_all;
             match is_first {

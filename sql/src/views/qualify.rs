@@ -374,6 +374,7 @@ impl Qualifier<'_> {
             | Expr::IsNull { expr, .. }
             | Expr::IsTruth { expr, .. }
             | Expr::Cast { expr, .. }
+            | Expr::CastArray { expr, .. }
             | Expr::ConvertUsing { expr, .. }
             | Expr::Collate { expr, .. }
             | Expr::Binarily(expr)

@@ -21,6 +21,7 @@ use format::value::Value;
 
 use storage::Table;
 
+use super::arrays;
 use super::fulltext::Search;
 use super::functions::{self, Typing, agree, as_number, convert_charset};
 use super::pattern::{self, Regex};
@@ -77,6 +78,11 @@ pub trait Scope {
     /// GROUPING(): which of its arguments a row of WITH ROLLUP sums up.
     fn grouping(&self, _args: &[ast::Expr]) -> Result<Expr> {
         Err(Error::invalid_group_function())
+    }
+
+    /// Whether CAST ... AS ... ARRAY may stand here: in the definition of a table.
+    fn takes_arrays(&self) -> bool {
+        false
     }
 
     /// The full-text index over the columns of a MATCH, and the columns in its order.
@@ -266,6 +272,7 @@ impl<'a> Binder<'a> {
             ast::Expr::Aggregate(aggregate) => self.scope.aggregate(aggregate),
             ast::Expr::Window(call) => self.scope.window(call),
             ast::Expr::Grouping(args) => self.scope.grouping(args),
+            ast::Expr::CastArray { expr, to } => self.cast_array(expr, to),
             ast::Expr::Match(written) => self.match_against(written),
             ast::Expr::Cast { expr, to } => self.cast(expr, to),
             ast::Expr::ConvertUsing { expr, charset } => {
@@ -435,6 +442,22 @@ impl<'a> Binder<'a> {
         let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
         let ty = TypeInfo::of_column(&function.returns, true);
         Ok(Some(Expr { node: Node::Stored { function, args }, ty }))
+    }
+
+    #[inline(never)]
+    fn cast_array(&mut self, expr: &ast::Expr, to: &CastType) -> Result<Expr> {
+        if !self.scope.takes_arrays() {
+            return Err(Error::array_outside_of_index());
+        }
+        let Some(elements) = arrays::element_type(to) else {
+            return Err(Error::unsupported(match to {
+                CastType::Char { .. } | CastType::Binary { .. } => "CAST-ing data to array of char/binary BLOBs",
+                _ => "CAST-ing data to array of this type",
+            }));
+        };
+        let expr = self.bind(expr)?;
+        let ty = TypeInfo::binary_string(u32::MAX).nullable(true);
+        Ok(Expr { node: Node::CastArray { expr: Box::new(expr), elements }, ty })
     }
 
     #[inline(never)]

@@ -140,6 +140,8 @@ pub struct IndexPartSpec {
     pub descending: bool,
     /// A functional part `(expr)`; `column` is empty.
     pub expression: Option<Expr>,
+    /// Of a part whose column holds arrays: the type of their elements.
+    pub elements: Option<format::value::ColumnType>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -151,6 +151,11 @@ pub enum Expr {
     /// VALUES(column) in ON DUPLICATE KEY UPDATE
     ValuesOf(ColumnName),
     JsonValue(Box<JsonValue>),
+    /// CAST(expr AS type ARRAY), of a multi-valued index.
+    CastArray {
+        expr: Box<Expr>,
+        to: CastType,
+    },
     Match(Box<Match>),
     /// Answered with 1235 and this name.
     Unsupported(String),

@@ -31,6 +31,7 @@ impl Expr {
             | Expr::InQuery { expr, .. }
             | Expr::Quantified { expr, .. }
             | Expr::Cast { expr, .. }
+            | Expr::CastArray { expr, .. }
             | Expr::ConvertUsing { expr, .. }
             | Expr::Collate { expr, .. }
             | Expr::Binarily(expr)

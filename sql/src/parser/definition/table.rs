@@ -137,7 +137,8 @@ impl Parser<'_> {
     }
 
     pub(super) fn index_part(&mut self) -> Result<IndexPartSpec> {
-        let mut part = IndexPartSpec { column: String::new(), prefix: None, descending: false, expression: None };
+        let mut part =
+            IndexPartSpec { column: String::new(), prefix: None, descending: false, expression: None, elements: None };
         if self.is_symbol("(") {
             self.advance();
             part.expression = Some(self.expr()?);

@@ -269,7 +269,7 @@ impl Parser<'_> {
         let is_array = self.take_word("ARRAY");
         self.expect_symbol(")")?;
         if is_array {
-            return Ok(Expr::Unsupported("CAST ... AS ARRAY".into()));
+            return Ok(Expr::CastArray { expr, to });
         }
         Ok(Expr::Cast { expr, to })
     }

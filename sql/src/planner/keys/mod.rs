@@ -99,8 +99,20 @@ impl KeyRanges {
         context: &EvalContext<'_>,
         row: &dyn Fields,
     ) -> Result<bool> {
+        self.build_key(table, table.indexes[index].parts.iter(), key, context, row)
+    }
+
+    /// The same for some parts of an index.
+    pub fn build_key<'p>(
+        &mut self,
+        table: &Table,
+        parts: impl Iterator<Item = &'p IndexPart>,
+        key: &[KeyExpr],
+        context: &EvalContext<'_>,
+        row: &dyn Fields,
+    ) -> Result<bool> {
         self.clear();
-        for (key, part) in key.iter().zip(&table.indexes[index].parts) {
+        for (key, part) in key.iter().zip(parts) {
             let value = key.expr.eval(context, row)?;
             let (conversion, part) = self.convert(&value, &table.columns[part.column].ty, context.zone);
             match conversion {

@@ -9,10 +9,10 @@
 //! have digits beyond their type. A literal that the plan cache has taken out of the text is looked up; then the plan
 //! serves this execution alone.
 
-use format::value::Value;
 use storage::{Column, Table};
 
 use crate::expression::{Expr, Node};
+use crate::planner::bare::bare;
 use crate::planner::logical::Block;
 use crate::planner::row_rules::bind;
 use crate::planner::{PlanContext, SourceKind};
@@ -86,32 +86,4 @@ fn holds_all(column: &Column, ty: &TypeInfo) -> bool {
         && own.unsigned == ty.unsigned
         && (own.decimals == ty.decimals || ty.is_string())
         && (!ty.is_string() || own.collation == ty.collation && own.length >= ty.length)
-}
-
-/// The expression with the values of parameters, and without what of its types does not decide its value.
-fn bare(expr: &Expr, parameters: &[Value], read_values: &mut bool) -> Expr {
-    let mut bare = expr.clone();
-    bare.walk_mut(&mut |expr| {
-        if let Node::Parameter(number) = expr.node
-            && let Some(value) = parameters.get(number)
-        {
-            expr.node = Node::Constant(value.clone());
-            *read_values = true;
-        }
-        let TypeInfo { kind, unsigned, decimals, collation, .. } = expr.ty;
-        expr.ty = match &mut expr.node {
-            Node::Constant(value) => {
-                if let Value::UInt(number) = *value
-                    && let Ok(number) = i64::try_from(number)
-                {
-                    *value = Value::Int(number);
-                }
-                let is_text = matches!(value, Value::Bytes(_));
-                if is_text { TypeInfo { collation, ..TypeInfo::NULL } } else { TypeInfo::NULL }
-            }
-            _ => TypeInfo { kind, unsigned, decimals, collation, ..TypeInfo::NULL },
-        };
-        false
-    });
-    bare
 }

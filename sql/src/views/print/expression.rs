@@ -313,6 +313,7 @@ impl Printer<'_> {
             Expr::Parameter(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Assign(..) => {
                 return Err(Error::view_select_variable());
             }
+            Expr::CastArray { .. } => return Err(Error::array_outside_of_index()),
             Expr::Match(search) => {
                 self.put("(match ");
                 for (at, column) in search.columns.iter().enumerate() {
