@@ -55,6 +55,11 @@ impl Error {
         Error::new(3146, b"22032", text)
     }
 
+    /// ER_INCORRECT_TYPE
+    pub fn incorrect_argument_type(argument: usize, function: &str) -> Error {
+        Error::new(3064, b"HY000", format!("Incorrect type for argument {argument} in function {function}."))
+    }
+
     /// `what` is "object" or "array".
     pub fn json_kind(argument: usize, function: &str, what: &str) -> Error {
         let text = format!("Invalid JSON type in argument {argument} to function {function}; an {what} is required.");

@@ -14,6 +14,20 @@ impl Error {
         Error::new(1582, b"42000", text)
     }
 
+    /// ER_INVALID_BITWISE_OPERANDS_SIZE
+    pub fn unequal_bit_strings() -> Error {
+        Error::new(3513, b"HY000", "Binary operands of bitwise operators must be of equal length")
+    }
+
+    /// ER_INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE
+    pub fn long_bit_strings(bytes_max: u32) -> Error {
+        let text = format!(
+            "Aggregate bitwise functions cannot accept arguments longer than {bytes_max} bytes; consider using the \
+             SUBSTRING() function"
+        );
+        Error::new(3514, b"HY000", text)
+    }
+
     /// `kind` is "BIGINT", "BIGINT UNSIGNED", "DECIMAL" or "DOUBLE".
     pub fn out_of_range(kind: &str, expression: &str) -> Error {
         Error::new(1690, b"22003", format!("{kind} value is out of range in '{expression}'"))

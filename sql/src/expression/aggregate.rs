@@ -19,7 +19,7 @@ use rustc_hash::FxHashSet;
 
 use super::arithmetic::{self, Fault};
 use super::datum::Number;
-use super::{Datum, EvalContext, Expr, Fields, group_key, json, order};
+use super::{Datum, EvalContext, Expr, Fields, bit_strings, group_key, json, order};
 use crate::error::{Error, Result};
 use crate::parser::ast::{AggregateFunction, BinaryOp};
 use crate::types::{Kind, TypeInfo};
@@ -66,6 +66,8 @@ enum State {
     /// MIN, MAX, ANY_VALUE
     Extreme(Option<Value>),
     Bits(u64),
+    /// BIT_AND, BIT_OR, BIT_XOR of strings of bytes.
+    BitString(Option<Vec<u8>>),
     /// Welford's running mean and sum of squared distances.
     Variance {
         count: u64,
@@ -100,6 +102,9 @@ impl AggregateCall {
             AggregateFunction::Count => State::Count(0),
             AggregateFunction::Sum | AggregateFunction::Avg => State::Sum { sum: None, count: 0 },
             AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => State::Extreme(None),
+            AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor if self.ty.is_string() => {
+                State::BitString(None)
+            }
             AggregateFunction::BitAnd => State::Bits(u64::MAX),
             AggregateFunction::BitOr | AggregateFunction::BitXor => State::Bits(0),
             AggregateFunction::GroupConcat => State::Concat { text: None, sorted: Vec::new(), cut: false, rows: 0 },
@@ -108,7 +113,7 @@ impl AggregateCall {
             _ => State::Variance { count: 0, mean: 0.0, squares: 0.0 },
         };
         // The extremes of distinct values are the extremes.
-        let needs_keys = self.distinct && !matches!(state, State::Extreme(_) | State::Bits(_));
+        let needs_keys = self.distinct && !matches!(state, State::Extreme(_) | State::Bits(_) | State::BitString(_));
         Accumulator { state, seen: needs_keys.then(FxHashSet::default), key: Vec::new(), kept_bytes: 0 }
     }
 }
@@ -132,7 +137,8 @@ impl AggregateCall {
     pub fn can_remove(&self) -> bool {
         let is_exact = |ty: &TypeInfo| ty.kind == Kind::Decimal;
         match self.function {
-            AggregateFunction::Count | AggregateFunction::BitXor => !self.distinct,
+            AggregateFunction::Count => !self.distinct,
+            AggregateFunction::BitXor => !self.distinct && !self.ty.is_string(),
             AggregateFunction::Sum | AggregateFunction::Avg => !self.distinct && is_exact(&self.ty),
             _ => false,
         }
@@ -263,11 +269,13 @@ impl Accumulator {
                 }
             }
             State::Bits(bits) => {
-                let value = value.to_u64(context)?;
-                match call.function {
-                    AggregateFunction::BitAnd => *bits &= value,
-                    AggregateFunction::BitOr => *bits |= value,
-                    _ => *bits ^= value,
+                *bits = arithmetic::bits(bit_operation(call.function), *bits, value.to_u64(context)?);
+            }
+            State::BitString(bits) => {
+                let value = value.into_text(&arg.ty);
+                match bits {
+                    Some(bits) => bit_strings::combine_into(bit_operation(call.function), bits, &value)?,
+                    None => *bits = Some(value.into_owned()),
                 }
             }
             State::Variance { count, mean, squares } => {
@@ -381,6 +389,10 @@ impl Accumulator {
             },
             State::Extreme(best) => best.take().unwrap_or(Value::Null),
             State::Bits(bits) => Value::UInt(*bits),
+            State::BitString(bits) => {
+                let is_and = call.function == AggregateFunction::BitAnd;
+                Value::Bytes(bits.take().unwrap_or_else(|| bit_strings::neutral(is_and, call.ty.length)))
+            }
             State::Variance { count, squares, .. } => {
                 let is_sample = matches!(call.function, AggregateFunction::StddevSamp | AggregateFunction::VarSamp);
                 let divisor = if is_sample { count.saturating_sub(1) } else { *count };
@@ -404,6 +416,15 @@ impl Accumulator {
                 text.take().map_or(Value::Null, Value::Bytes)
             }
         })
+    }
+}
+
+/// The operator that an aggregate over bits repeats.
+fn bit_operation(function: AggregateFunction) -> BinaryOp {
+    match function {
+        AggregateFunction::BitAnd => BinaryOp::BitAnd,
+        AggregateFunction::BitOr => BinaryOp::BitOr,
+        _ => BinaryOp::BitXor,
     }
 }
 

@@ -15,7 +15,7 @@ use super::temporal::{Zeros, looks_like_datetime};
 use super::{Datum, EvalContext, Expr, json};
 use crate::error::{Error, Result};
 use crate::parser::ast::CastType;
-use crate::types::{SqlMode, TypeInfo};
+use crate::types::{Kind, SqlMode, TypeInfo};
 
 /// CAST(value AS to); `ty` is the type of the result.
 #[inline(never)]
@@ -45,11 +45,11 @@ pub(super) fn cast<'a>(
         },
         CastType::Unsigned => match value {
             Datum::Decimal(number) if number.is_negative() => {
-                // -0.4 is 0; anything less is out of range.
-                if number.round(0).is_ok_and(|rounded| !rounded.is_zero()) {
-                    context.doubt(Error::truncated_wrong_value("DECIMAL", &number.to_string()))?;
-                }
-                Datum::UInt(0)
+                // The bits of the integer, as for an integer.
+                Datum::UInt(number.to_i64().unwrap_or_else(|nearest| {
+                    context.warn(Error::truncated_wrong_value("DECIMAL", &number.to_string()));
+                    nearest
+                }) as u64)
             }
             other => Datum::UInt(other.to_u64(context)?),
         },
@@ -134,12 +134,17 @@ pub(super) fn cast<'a>(
     })
 }
 
+/// Whether it is of ENUM or SET: the names of members are no documents.
+fn is_member(expr: &Expr) -> bool {
+    matches!(expr.ty.kind, Kind::Enum | Kind::Set)
+}
+
 /// CAST(value AS JSON): a text is read as a document, all else is a value of its kind.
 #[inline(never)]
 fn document<'a>(value: Datum<'a>, expr: &Expr, context: &EvalContext<'_>) -> Result<Datum<'a>> {
     match value {
         Datum::Json(document) => Ok(Datum::Json(document)),
-        Datum::Bytes(text) if expr.ty.is_string() && !expr.ty.is_binary() => {
+        Datum::Bytes(text) if expr.ty.is_string() && !expr.ty.is_binary() && !is_member(expr) => {
             let text = json::unicode(&text, expr.ty.charset());
             let json =
                 Json::parse(text.as_bytes()).map_err(|error| Error::invalid_json_argument(error, 1, "cast_as_json"))?;

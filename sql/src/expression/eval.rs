@@ -8,6 +8,7 @@ use format::collation::Charset;
 use format::value::Value;
 
 use super::arithmetic::{self, Fault};
+use super::bit_strings;
 use super::cast::{cast, extract};
 use super::compare::compare_op;
 use super::datum::Number;
@@ -90,14 +91,24 @@ impl Expr {
             }
             Node::SystemVariable { scope, name } => Ok(Datum::from(context.session.system_variable(*scope, name)?)),
             Node::Bits { op, left, right } => {
-                let (left, right) = (left.eval(context, row)?, right.eval(context, row)?);
+                let (types, (left, right)) = ((&left.ty, &right.ty), (left.eval(context, row)?, right.eval(context, row)?));
                 if left.is_null() || right.is_null() {
                     return Ok(Datum::Null);
+                }
+                if self.ty.is_string() {
+                    let bytes = left.into_text(types.0);
+                    return Ok(Datum::bytes(match op {
+                        BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
+                            bit_strings::shift(*op, &bytes, right.to_u64(context)?)
+                        }
+                        _ => bit_strings::combine(*op, &bytes, &right.into_text(types.1))?,
+                    }));
                 }
                 Ok(Datum::UInt(arithmetic::bits(*op, left.to_u64(context)?, right.to_u64(context)?)))
             }
             Node::BitNot(expr) => match expr.eval(context, row)? {
                 Datum::Null => Ok(Datum::Null),
+                value if self.ty.is_string() => Ok(Datum::bytes(bit_strings::invert(&value.into_text(&expr.ty)))),
                 value => Ok(Datum::UInt(!value.to_u64(context)?)),
             },
             Node::Minus(expr) => match expr.eval(context, row)?.to_number(&expr.ty, context)? {

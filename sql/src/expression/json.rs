@@ -147,8 +147,9 @@ pub fn number(document: &[u8], kind: &str, context: &EvalContext<'_>) -> Result<
             }
             Ok(Datum::Bytes(text))
         }
-        Some(scalar) => Ok(scalar),
-        None => {
+        // A moment is no number here, as in MySQL.
+        Some(scalar @ (Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_))) => Ok(scalar),
+        _ => {
             context.doubt(Error::invalid_json_for_cast(kind))?;
             Ok(Datum::Int(0))
         }

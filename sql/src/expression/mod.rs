@@ -56,6 +56,7 @@ pub mod arithmetic;
 pub mod arrays;
 pub mod assign;
 pub mod bind;
+mod bit_strings;
 mod cast;
 pub mod compare;
 mod condition;

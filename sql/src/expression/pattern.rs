@@ -69,6 +69,15 @@ fn unicode_classes(pattern: &str) -> String {
             let behind = rest.strip_prefix("[:")?.strip_prefix(name)?.strip_prefix(":]")?;
             Some((class, behind))
         });
+        // The beginning and the end of a word, as MySQL wrote them before version 8, and MariaDB does.
+        let edge = [("[[:<:]]", r"\b{start}"), ("[[:>:]]", r"\b{end}")]
+            .iter()
+            .find_map(|(written, edge)| rest.strip_prefix(written).map(|behind| (edge, behind)));
+        if let (false, Some((edge, behind))) = (in_brackets, edge) {
+            out.push_str(edge);
+            rest = behind;
+            continue;
+        }
         if let (true, Some((class, behind))) = (in_brackets, class) {
             out.push_str(class);
             rest = behind;

@@ -159,7 +159,11 @@ fn stronger(
     if left.1 == Coercibility::Explicit {
         return None;
     }
-    // The _bin collation of the character set wins; two others have nothing in common but their bytes.
+    // The _bin collation of the character set wins; two of them differ in padding, and two others have nothing in common
+    // but their bytes.
+    if a.is_bytewise() && b.is_bytewise() {
+        return None;
+    }
     if a.is_bytewise() {
         return Some(left);
     }

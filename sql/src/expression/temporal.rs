@@ -113,11 +113,13 @@ impl Datum<'_> {
     }
 }
 
-/// What a JSON value says of a moment. A number says nothing.
+/// What a JSON value says of a moment. A number says nothing, a time nothing of a date, nor a date of a time.
 #[inline(never)]
 fn json_moment(document: &[u8], kind: &str, context: &EvalContext<'_>) -> Result<Option<Datum<'static>>> {
     match json::plain(document) {
-        Some(scalar @ (Datum::Bytes(_) | Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_))) => Ok(Some(scalar)),
+        Some(text @ Datum::Bytes(_)) => Ok(Some(text)),
+        Some(time @ Datum::Time(_)) if kind == "TIME" => Ok(Some(time)),
+        Some(moment @ (Datum::Date(_) | Datum::DateTime(_))) if kind != "TIME" => Ok(Some(moment)),
         _ => {
             context.doubt(Error::invalid_json_for_cast(kind))?;
             Ok(None)

@@ -9,6 +9,7 @@
 use format::collation::{CollationId, collation};
 use format::value::Value;
 
+use super::bit_strings::is_bit_string;
 use super::rule::aggregate_collations;
 use crate::error::Result;
 use crate::parser::ast::{AggregateFunction, BinaryOp, CastType, IntervalUnit};
@@ -219,6 +220,11 @@ pub fn aggregate(function: AggregateFunction, arg: Option<&TypeInfo>, increment:
             }
             ty
         }
+        AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor
+            if is_bit_string(arg) =>
+        {
+            TypeInfo::binary_string(arg.length).not_null()
+        }
         AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
             TypeInfo::bigint_unsigned(21).not_null()
         }
@@ -253,8 +259,9 @@ pub fn date_add(date: &TypeInfo, interval: &TypeInfo, unit: IntervalUnit, connec
 pub fn cast(to: &CastType, from: &TypeInfo, id: CollationId) -> TypeInfo {
     let length = from.length;
     let ty = match to {
-        CastType::Signed => TypeInfo::bigint(from.length.clamp(1, 21)),
-        CastType::Unsigned => TypeInfo::bigint_unsigned(from.length.clamp(1, 21)),
+        // A change of the sign changes the number of digits.
+        CastType::Signed => TypeInfo::bigint((from.length.saturating_add(u32::from(from.unsigned))).clamp(1, 21)),
+        CastType::Unsigned => TypeInfo::bigint_unsigned(if from.unsigned { from.length.clamp(1, 21) } else { 21 }),
         CastType::Binary { bytes } => {
             let bytes_max = length.saturating_mul(collation(from.collation).charset.bytes_max() as u32);
             TypeInfo::binary_string(bytes.unwrap_or(bytes_max))

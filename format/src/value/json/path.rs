@@ -60,7 +60,8 @@ impl JsonPath {
         let text = std::str::from_utf8(text).map_err(|error| PathError::Malformed { at: error.valid_up_to() })?;
         let at = |rest: &str| PathError::Malformed { at: text.len() - rest.len() };
         let start = text.trim_start();
-        let mut rest = start.strip_prefix('$').ok_or(at(start))?;
+        // MySQL has read the character by then.
+        let mut rest = start.strip_prefix('$').ok_or(PathError::Malformed { at: text.len() - start.len() + 1 })?;
         let mut steps = Vec::new();
         loop {
             rest = rest.trim_start();
@@ -73,14 +74,15 @@ impl JsonPath {
             if steps.len() == STEPS_MAX {
                 return Err(at(rest));
             }
-            let read = match rest.as_bytes()[0] {
-                b'.' => member(rest[1..].trim_start()),
-                b'*' if rest.starts_with("**") && steps.last() != Some(&Step::AnyDepth) => {
-                    Ok((Step::AnyDepth, &rest[2..]))
-                }
-                _ => element(rest),
+            let (step, behind) = match rest.as_bytes()[0] {
+                b'.' => member(rest[1..].trim_start()).map_err(|_| at(&rest[1..]))?,
+                b'*' if rest.starts_with("**") && steps.last() != Some(&Step::AnyDepth) => (Step::AnyDepth, &rest[2..]),
+                b'[' => element(rest).map_err(|error| match error {
+                    PathError::Malformed { at: inside } => at(&rest[inside..]),
+                    error => error,
+                })?,
+                _ => return Err(at(rest)),
             };
-            let (step, behind) = read.map_err(|_| at(&rest[1.min(rest.len())..]))?;
             steps.push(step);
             rest = behind;
         }
@@ -352,9 +354,13 @@ fn named(name: String, rest: &str) -> std::result::Result<(Step, &str), PathErro
     }
 }
 
-/// What stands in brackets.
-fn element(rest: &str) -> std::result::Result<(Step, &str), PathError> {
-    let (inside, rest) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).ok_or(MALFORMED)?;
+/// What stands in brackets. An error's place is counted from the first of them.
+fn element(text: &str) -> std::result::Result<(Step, &str), PathError> {
+    let within = |at: usize| move |_| PathError::Malformed { at };
+    let Some((inside, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+        return Err(PathError::Malformed { at: text.len() });
+    };
+    let end = inside.len() + 1;
     let inside = inside.trim();
     if inside == "*" {
         return Ok((Step::AnyElement, rest));
@@ -363,14 +369,15 @@ fn element(rest: &str) -> std::result::Result<(Step, &str), PathError> {
     let is_space = |byte: u8| byte.is_ascii_whitespace();
     let to =
         inside.as_bytes().windows(4).position(|part| is_space(part[0]) && &part[1..3] == b"to" && is_space(part[3]));
-    let Some(to) = to else { return Ok((Step::Element(index(inside)?), rest)) };
-    let (from, to) = (index(inside[..to].trim())?, index(inside[to + 3..].trim())?);
+    let Some(to) = to else { return Ok((Step::Element(index(inside).map_err(within(1))?), rest)) };
+    let ends = (index(inside[..to].trim()), index(inside[to + 3..].trim()));
+    let (from, to) = (ends.0.map_err(within(1))?, ends.1.map_err(within(1))?);
     let is_backwards = match (from, to) {
         (Index::FromStart(from), Index::FromStart(to)) => from > to,
         (Index::FromEnd(from), Index::FromEnd(to)) => from < to,
         _ => false,
     };
-    if is_backwards { Err(MALFORMED) } else { Ok((Step::Range(from, to), rest)) }
+    if is_backwards { Err(PathError::Malformed { at: end }) } else { Ok((Step::Range(from, to), rest)) }
 }
 
 fn index(text: &str) -> std::result::Result<Index, PathError> {

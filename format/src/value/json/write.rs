@@ -15,7 +15,12 @@ impl Json {
             Json::Double(number) => write_number(*number, out),
             Json::Decimal(number) => number.write(out),
             Json::String(text) => write_string(text, out),
-            Json::Date(_) | Json::Time(_) | Json::DateTime(_) | Json::Opaque { .. } => {
+            Json::Opaque { code, bytes } => {
+                out.extend_from_slice(format!("\"base64:type{code}:").as_bytes());
+                write_base64(bytes, b"\\n", out);
+                out.push(b'"');
+            }
+            Json::Date(_) | Json::Time(_) | Json::DateTime(_) => {
                 out.push(b'"');
                 self.write_bare(out);
                 out.push(b'"');
@@ -58,7 +63,7 @@ impl Json {
             Json::DateTime(moment) => moment.write(6, out),
             Json::Opaque { code, bytes } => {
                 out.extend_from_slice(format!("base64:type{code}:").as_bytes());
-                write_base64(bytes, out);
+                write_base64(bytes, b"\n", out);
             }
             other => other.write(out),
         }
@@ -113,9 +118,13 @@ impl Json {
     }
 }
 
-fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
+/// As MySQL writes it, in lines of 76 digits.
+fn write_base64(bytes: &[u8], line_end: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for chunk in bytes.chunks(3) {
+    for (at, chunk) in bytes.chunks(3).enumerate() {
+        if at > 0 && at % 19 == 0 {
+            out.extend_from_slice(line_end);
+        }
         let bits = chunk.iter().chain([0; 2].iter()).take(3).fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte));
         for at in 0..4 {
             out.push(if at <= chunk.len() { DIGITS[bits >> (18 - 6 * at) & 63] } else { b'=' });

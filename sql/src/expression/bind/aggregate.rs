@@ -4,8 +4,8 @@ use format::collation::collation;
 
 use super::Binder;
 use crate::error::{Error, Result};
-use crate::expression::functions::agree;
-use crate::expression::{AggregateCall, typing};
+use crate::expression::functions::{agree, as_number};
+use crate::expression::{AggregateCall, bit_strings, typing};
 use crate::parser::ast::{self, AggregateFunction, Literal};
 use crate::types::{Kind, TypeInfo};
 
@@ -23,17 +23,28 @@ impl Binder<'_> {
             aggregate.function,
             AggregateFunction::Sum
                 | AggregateFunction::Avg
-                | AggregateFunction::BitAnd
-                | AggregateFunction::BitOr
-                | AggregateFunction::BitXor
                 | AggregateFunction::StddevPop
                 | AggregateFunction::StddevSamp
                 | AggregateFunction::VarPop
                 | AggregateFunction::VarSamp
         );
+        let is_bits = matches!(
+            aggregate.function,
+            AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor
+        );
         let mut args = Vec::with_capacity(aggregate.args.len());
         for arg in &aggregate.args {
-            args.push(if is_number { self.bind_number(arg)? } else { self.bind(arg)? });
+            let mut arg = if is_number { self.bind_number(arg)? } else { self.bind(arg)? };
+            if is_bits {
+                match bit_strings::is_bit_string(&arg.ty) {
+                    true if arg.ty.length > bit_strings::AGGREGATE_BYTES_MAX => {
+                        return Err(Error::long_bit_strings(bit_strings::AGGREGATE_BYTES_MAX));
+                    }
+                    true => {}
+                    false => as_number(&mut arg),
+                }
+            }
+            args.push(arg);
         }
         let mut order_by = Vec::new();
         for item in &aggregate.order_by {
@@ -47,6 +58,10 @@ impl Binder<'_> {
                 expr => self.bind(expr)?,
             };
             order_by.push((expr, item.descending));
+        }
+        // Distinct values come in their order, as MySQL's tree of them has it.
+        if aggregate.function == AggregateFunction::GroupConcat && aggregate.distinct && order_by.is_empty() {
+            order_by = args.iter().map(|arg| (arg.clone(), false)).collect();
         }
         // Sorted and distinct bits are numbers, others are bytes.
         if aggregate.function == AggregateFunction::GroupConcat && (aggregate.distinct || !order_by.is_empty()) {

@@ -5,7 +5,9 @@ use format::value::{Decimal, Value, parse_date, parse_datetime, parse_time};
 
 use super::{Binder, charset_by_name, condition};
 use crate::error::{Error, Result};
+use crate::expression::bit_strings;
 use crate::expression::datum::quoted;
+use crate::expression::functions::as_number;
 use crate::expression::temporal::{Zeros, is_bad_date};
 use crate::expression::{Expr, Node, typing};
 use crate::parser::ast::{self, CastType, Literal, UnaryOp};
@@ -89,8 +91,14 @@ impl Binder<'_> {
                 Ok(condition(Node::Not(Box::new(expr)), nullable))
             }
             UnaryOp::BitNot => {
-                let expr = self.bind_number(operand)?;
-                let ty = TypeInfo::bigint_unsigned(21).nullable(expr.ty.nullable);
+                let mut expr = self.bind(operand)?;
+                let ty = if bit_strings::is_bit_string(&expr.ty) {
+                    TypeInfo::binary_string(expr.ty.length)
+                } else {
+                    as_number(&mut expr);
+                    TypeInfo::bigint_unsigned(21)
+                };
+                let ty = ty.nullable(expr.ty.nullable);
                 Ok(Expr { node: Node::BitNot(Box::new(expr)), ty })
             }
             UnaryOp::Minus => {

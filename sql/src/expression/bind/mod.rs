@@ -22,6 +22,7 @@ use format::value::Value;
 use storage::Table;
 
 use super::arrays;
+use super::bit_strings;
 use super::fulltext::Search;
 use super::functions::{self, Typing, agree, as_number, convert_charset};
 use super::pattern::{self, Regex};
@@ -278,7 +279,13 @@ impl<'a> Binder<'a> {
             ast::Expr::ConvertUsing { expr, charset } => {
                 let expr = self.bind(expr)?;
                 let charset = charset_by_name(charset)?;
-                let mut ty = TypeInfo::string(expr.ty.length, charset.default_collation(), Coercibility::Implicit);
+                // Bytes are counted, not characters, of what is no text any more.
+                let width = match charset {
+                    Charset::Binary if expr.ty.is_string() => expr.ty.charset().bytes_max() as u32,
+                    _ => 1,
+                };
+                let length = expr.ty.length.saturating_mul(width);
+                let mut ty = TypeInfo::string(length, charset.default_collation(), Coercibility::Implicit);
                 ty.nullable = expr.ty.nullable || self.may_be_lost(&expr.ty, &ty);
                 Ok(Expr { node: Node::ToCharset { expr: Box::new(expr), to: charset }, ty })
             }
@@ -380,9 +387,21 @@ impl<'a> Binder<'a> {
             | BinaryOp::Greater
             | BinaryOp::GreaterEqual => self.compare(op, left, right),
             BinaryOp::BitOr | BinaryOp::BitAnd | BinaryOp::BitXor | BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
-                let (left, right) = (Box::new(self.bind_number(left)?), Box::new(self.bind_number(right)?));
-                let ty = TypeInfo::bigint_unsigned(21).nullable(left.ty.nullable || right.ty.nullable);
-                Ok(Expr { node: Node::Bits { op, left, right }, ty })
+                let (mut left, mut right) = (self.bind(left)?, self.bind(right)?);
+                let nullable = left.ty.nullable || right.ty.nullable;
+                let ty = if bit_strings::is_operation(op, &left, &right) {
+                    let is_shift = matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight);
+                    if is_shift {
+                        as_number(&mut right);
+                    }
+                    TypeInfo::binary_string(if is_shift { left.ty.length } else { left.ty.length.max(right.ty.length) })
+                } else {
+                    as_number(&mut left);
+                    as_number(&mut right);
+                    TypeInfo::bigint_unsigned(21)
+                };
+                let (left, right) = (Box::new(left), Box::new(right));
+                Ok(Expr { node: Node::Bits { op, left, right }, ty: ty.nullable(nullable) })
             }
             BinaryOp::Add
             | BinaryOp::Subtract

@@ -51,19 +51,62 @@ fn truth_or_null_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
     Ok(TypeInfo::boolean())
 }
 
-fn wrong_value(call: &Call<'_>, value: &[u8]) -> Error {
+/// ER_WRONG_VALUE_FOR_TYPE
+pub fn wrong_value(call: &Call<'_>, value: &[u8]) -> Error {
     let text = format!("Incorrect string value: '{}' for function {}", quoted(value), call.name);
     Error::new(1411, b"HY000", text)
+}
+
+/// An address as people write it. The numbers of an IPv4 address may begin with zeros, up to three digits each.
+pub fn parsed_address(text: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (words, dotted) = match text.rsplit_once(':') {
+        Some((_, tail)) if !tail.contains('.') => return text.parse().ok(),
+        Some((_, tail)) => text.split_at(text.len() - tail.len()),
+        None => ("", text),
+    };
+    let mut octets = [0; 4];
+    let mut parts = dotted.split('.');
+    for octet in &mut octets {
+        let part = parts.next()?;
+        let is_number = (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+        *octet = is_number.then(|| part.parse().ok()).flatten()?;
+    }
+    let address = parts.next().is_none().then(|| Ipv4Addr::from(octets))?;
+    match words.is_empty() {
+        true => Some(IpAddr::V4(address)),
+        false => format!("{words}{address}").parse().ok(),
+    }
+}
+
+/// As MySQL prints it: the longest run of zeros is left out, be it a single one.
+fn written_ipv6(address: Ipv6Addr) -> String {
+    let (words, octets) = (address.segments(), address.octets());
+    let tail = Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]);
+    // One that an IPv4 address is the end of is written so; `::1` is none.
+    if words[..6] == [0; 6] && words[6] != 0 {
+        return format!("::{tail}");
+    }
+    if words[..6] == [0, 0, 0, 0, 0, 0xFFFF] {
+        return format!("::ffff:{tail}");
+    }
+    let run = |from: usize| words[from..].iter().take_while(|word| **word == 0).count();
+    let longest = (0..8).rev().max_by_key(|from| run(*from)).unwrap_or(0);
+    let join = |words: &[u16]| words.iter().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(":");
+    match run(longest) {
+        0 => join(&words),
+        zeros => format!("{}::{}", join(&words[..longest]), join(&words[longest + zeros..])),
+    }
 }
 
 /// 4 bytes of an IPv4 address, 16 of an IPv6 address.
 fn inet6_aton<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
-    match std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()) {
+    match parsed_address(&text) {
         Some(IpAddr::V4(address)) => Ok(Datum::bytes(address.octets().to_vec())),
         Some(IpAddr::V6(address)) => Ok(Datum::bytes(address.octets().to_vec())),
         None => {
-            call.context.warn(wrong_value(call, &text));
+            call.context.doubt(wrong_value(call, &text))?;
             Ok(Datum::Null)
         }
     }
@@ -78,16 +121,10 @@ fn inet6_ntoa<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         return Ok(Datum::text(Ipv4Addr::from(octets).to_string()));
     }
     let Ok(octets) = <[u8; 16]>::try_from(&*bytes) else {
-        call.context.warn(wrong_value(call, &bytes));
+        call.context.doubt(wrong_value(call, &bytes))?;
         return Ok(Datum::Null);
     };
-    let address = Ipv6Addr::from(octets);
-    let words = address.segments();
-    // One that an IPv4 address is the end of is written so; `::1` is none.
-    if words[..6] == [0; 6] && words[6] != 0 {
-        return Ok(Datum::text(format!("::{}", Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]))));
-    }
-    Ok(Datum::text(address.to_string()))
+    Ok(Datum::text(written_ipv6(Ipv6Addr::from(octets))))
 }
 
 fn is_inside<'a>(call: &Call<'a>, is: fn(&Ipv6Addr) -> bool) -> Result<Datum<'a>> {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use format::collation::CollationId;
 use format::value::write_double_fixed;
 
+use super::address::wrong_value;
 use super::string::LENGTH_MAX;
 use super::{Call, Function, MANY, Typing, not_null, typings};
 use crate::error::{Error, Result};
@@ -158,7 +159,10 @@ fn unhex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     for byte in text.iter() {
         match (*byte as char).to_digit(16) {
             Some(digit) => digits.push(digit as u8),
-            None => return Ok(Datum::Null),
+            None => {
+                call.context.doubt(wrong_value(call, &text))?;
+                return Ok(Datum::Null);
+            }
         }
     }
     Ok(Datum::bytes(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()))

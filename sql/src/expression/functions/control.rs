@@ -92,7 +92,7 @@ fn least<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 fn extreme<'a>(call: &Call<'a>, beyond: Ordering) -> Result<Datum<'a>> {
     let has_date = call.args.iter().any(|arg| arg.ty.has_date());
     let all_strings = call.ty.is_string() && !has_date;
-    let how = if has_date && call.args.iter().all(|arg| arg.ty.is_temporal() || arg.ty.is_string()) {
+    let how = if has_date && call.ty.kind != Kind::Json {
         Comparison::DateTime
     } else if call.ty.kind == Kind::Json {
         Comparison::Json
@@ -122,12 +122,11 @@ fn extreme<'a>(call: &Call<'a>, beyond: Ordering) -> Result<Datum<'a>> {
     }
     let best = best.unwrap_or(Datum::Null);
     let from = call.args.iter().map(|arg| arg.ty).find(|ty| ty.is_temporal()).unwrap_or(*call.ty);
-    // A text that won among dates is shown as the date that it is.
+    // A text or a number that won among dates is shown as the date that it is.
     let best = match (how, best) {
-        (Comparison::DateTime, Datum::Bytes(text)) => {
-            let Some(moment) = Datum::Bytes(text).to_datetime(Zeros::Allowed, call.context)? else {
-                return Ok(Datum::Null);
-            };
+        (Comparison::DateTime, best @ (Datum::Date(_) | Datum::DateTime(_) | Datum::Time(_))) => best,
+        (Comparison::DateTime, best) => {
+            let Some(moment) = best.to_datetime(Zeros::Allowed, call.context)? else { return Ok(Datum::Null) };
             if from.kind == Kind::Date { Datum::Date(moment.date) } else { Datum::DateTime(moment) }
         }
         (_, best) => best,

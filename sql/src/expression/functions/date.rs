@@ -80,7 +80,7 @@ fn six_digits(_: &mut Typing<'_>) -> Result<TypeInfo> {
 }
 
 fn seven_digits(_: &mut Typing<'_>) -> Result<TypeInfo> {
-    Ok(TypeInfo::int(7))
+    Ok(TypeInfo::int(8))
 }
 
 /// The digits of a second that an argument can have: those of its type; of a literal those that it shows; all six of

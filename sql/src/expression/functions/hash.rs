@@ -20,7 +20,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("sha1", (1, 1), digest_type, sha1),
     Function::new("sha", (1, 1), digest_type, sha1),
     Function::new("sha2", (2, 2), digest_type, sha2),
-    Function::new("crc32", (1, 2), typings::bigint_unsigned, crc32),
+    Function::new("crc32", (1, 2), |_| Ok(TypeInfo::int(10).unsigned()), crc32),
     Function::new("crc32c", (1, 2), typings::bigint_unsigned, crc32c),
     Function::new("to_base64", (1, 1), base64_type, to_base64),
     Function::new("from_base64", (1, 1), from_base64_type, from_base64),

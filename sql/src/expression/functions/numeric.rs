@@ -11,7 +11,7 @@ use format::value::{Decimal, integer_prefix};
 
 use super::{Call, Function, Typing, not_null, typings};
 use crate::error::{Error, Result};
-use crate::expression::Datum;
+use crate::expression::{Datum, bit_strings};
 use crate::expression::datum::Number;
 use crate::types::{DECIMALS_NOT_FIXED, Kind, TypeInfo};
 
@@ -433,6 +433,9 @@ fn unseeded() -> Generator {
 // -------------------------------------------------------------------- bases
 
 fn bit_count<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    if bit_strings::is_bit_string(call.arg_type(0)) {
+        return Ok(Datum::Int(bit_strings::count(&not_null!(call.text(0)?)) as i64));
+    }
     Ok(Datum::Int(i64::from(not_null!(call.uint(0)?).count_ones())))
 }
 

@@ -7,9 +7,10 @@ use format::binlog::GtidSet;
 use format::collation::{CollationId, collation};
 use format::value::Value;
 
+use super::address::{parsed_address, wrong_value};
 use super::{Call, Function, MANY, Typing, not_null, typings};
 use crate::error::{Error, Result};
-use crate::expression::Datum;
+use crate::expression::{Datum, Expr, Node};
 use crate::processlist::Process;
 use crate::types::{Coercibility, TypeInfo};
 use crate::user_locks::UserLocks;
@@ -347,7 +348,16 @@ fn coercibility<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn name_const_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    Ok(typing.args[1].ty)
+    // The name of the column is read from the text of the call, so both are literals, the value perhaps with a sign.
+    let is_literal = |expr: &Expr| matches!(expr.node, Node::Constant(_));
+    let is_value = match &typing.args[1].node {
+        Node::Minus(expr) => is_literal(expr),
+        _ => is_literal(&typing.args[1]),
+    };
+    match is_value && is_literal(&typing.args[0]) {
+        true => Ok(typing.args[1].ty),
+        false => Err(Error::wrong_arguments("NAME_CONST")),
+    }
 }
 
 fn name_const<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
@@ -356,12 +366,12 @@ fn name_const<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 fn is_ipv4<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
-    Ok(std::str::from_utf8(&text).is_ok_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok()).into())
+    Ok(parsed_address(&text).is_some_and(|address| address.is_ipv4()).into())
 }
 
 fn is_ipv6<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
-    Ok(std::str::from_utf8(&text).is_ok_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok()).into())
+    Ok(parsed_address(&text).is_some_and(|address| address.is_ipv6()).into())
 }
 
 fn inet_aton_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -375,7 +385,10 @@ fn inet_aton<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     for part in text.split(|byte| *byte == b'.') {
         match std::str::from_utf8(part).ok().and_then(|part| part.parse::<u8>().ok()) {
             Some(number) if parts.len() < 4 => parts.push(number as u64),
-            _ => return Ok(Datum::Null),
+            _ => {
+                call.context.doubt(wrong_value(call, &text))?;
+                return Ok(Datum::Null);
+            }
         }
     }
     let last = parts.pop().unwrap_or(0);

@@ -302,11 +302,14 @@ impl Parser<'_> {
             }
             "INT" | "INTEGER" | "BIGINT" => CastType::Signed,
             "BINARY" | "VARBINARY" => CastType::Binary { bytes: self.optional_length()? },
-            "CHAR" | "CHARACTER" | "NCHAR" | "VARCHAR" => {
+            "CHAR" | "CHARACTER" | "NCHAR" | "VARCHAR" | "NATIONAL" => {
+                if word == "NATIONAL" && self.take_any_word(&["CHAR", "CHARACTER"]).is_none() {
+                    return Err(self.unexpected());
+                }
                 let chars = self.optional_length()?;
                 // The collation `_bin` of the character set: BINARY stands before its name or behind it.
                 let mut binary = self.take_word("BINARY");
-                let mut charset = (word == "NCHAR").then(|| "utf8mb3".to_string());
+                let mut charset = word.starts_with('N').then(|| "utf8mb3".to_string());
                 if self.take_words(&["CHARACTER", "SET"])
                     || self.take_word("CHARSET")
                     || self.take_words(&["CHAR", "SET"])
@@ -316,7 +319,10 @@ impl Parser<'_> {
                     charset = Some(if word == "ASCII" { "latin1".into() } else { "ucs2".into() });
                 }
                 binary |= charset.as_deref() != Some("binary") && self.take_word("BINARY");
-                CastType::Char { chars, charset, binary }
+                match charset.as_deref() {
+                    Some("binary") => CastType::Binary { bytes: chars },
+                    _ => CastType::Char { chars, charset, binary },
+                }
             }
             "DATE" => CastType::Date,
             "TIME" => CastType::Time { fsp: self.optional_fsp("CAST")? },

@@ -1,10 +1,10 @@
 //! What a document is like: JSON_TYPE, JSON_VALID, JSON_LENGTH, JSON_DEPTH, JSON_PRETTY, JSON_STORAGE_SIZE.
 
-use format::value::Json;
+use format::value::{Json, JsonError};
 
-use super::arguments::{document, single_path, text_type, truth_type};
+use super::arguments::{document, path, text_type, truth_type};
 use super::{Call, Function, not_null, typings};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expression::{Datum, json};
 
 pub const FUNCTIONS: &[Function] = &[
@@ -28,7 +28,10 @@ fn json_valid<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         Datum::Null => Datum::Null,
         Datum::Json(_) => true.into(),
         Datum::Bytes(text) if ty.is_string() && !ty.is_binary() => {
-            Json::parse(json::unicode(&text, ty.charset()).as_bytes()).is_ok().into()
+            match Json::parse(json::unicode(&text, ty.charset()).as_bytes()) {
+                Err(JsonError::TooDeep) => return Err(Error::json_too_deep()),
+                read => read.is_ok().into(),
+            }
         }
         _ => false.into(),
     })
@@ -37,7 +40,15 @@ fn json_valid<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 fn json_length<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let root = not_null!(document(call, 0)?);
     let place = match call.has(1) {
-        true => not_null!(single_path(call, 1)?).find(&root).first().copied(),
+        true => {
+            let path = not_null!(path(call, 1)?);
+            let places = path.find(&root);
+            // What a path to several places finds is an array.
+            if !path.is_single() && !places.is_empty() {
+                return Ok(Datum::Int(places.len() as i64));
+            }
+            places.first().copied()
+        }
         false => Some(&root),
     };
     Ok(match place {

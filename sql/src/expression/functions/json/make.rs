@@ -45,10 +45,7 @@ fn json_quote<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = match call.arg(0)? {
         Datum::Null => return Ok(Datum::Null),
         Datum::Bytes(text) if call.arg_type(0).is_string() => json::unicode(&text, call.charset_of(0)),
-        _ => {
-            let text = format!("Incorrect type for argument 1 in function {}.", call.name);
-            return Err(Error::new(3064, b"HY000", text));
-        }
+        _ => return Err(Error::incorrect_argument_type(1, call.name)),
     };
     let mut out = Vec::with_capacity(text.len() + 2);
     write_json_string(&text, &mut out);
@@ -63,7 +60,14 @@ fn json_unquote<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         json::decode(document)?.write_bare(&mut out);
         return Ok(Datum::bytes(out));
     }
-    let text = not_null!(value.into_text_or_null(call.arg_type(0)));
+    let ty = call.arg_type(0);
+    match &value {
+        Datum::Null => return Ok(Datum::Null),
+        Datum::Bytes(_) if ty.is_string() && ty.is_binary() => return Err(Error::json_charset("binary")),
+        Datum::Bytes(_) => {}
+        _ => return Err(Error::incorrect_argument_type(1, call.name)),
+    }
+    let text = not_null!(value.into_text_or_null(ty));
     let text = match json::unicode(&text, call.charset_of(0)) {
         converted if converted.as_bytes() == &*text => text,
         converted => Cow::Owned(converted.into_bytes()),
