@@ -77,11 +77,13 @@ pub fn shift(op: BinaryOp, value: &[u8], places: u64) -> Vec<u8> {
     for (index, out) in result.iter_mut().enumerate() {
         *out = match op {
             BinaryOp::ShiftLeft => {
-                let pair = at(index.checked_add(bytes)) << 8 | at(index.checked_add(bytes).and_then(|at| at.checked_add(1)));
+                let pair =
+                    at(index.checked_add(bytes)) << 8 | at(index.checked_add(bytes).and_then(|at| at.checked_add(1)));
                 (pair << bits >> 8) as u8
             }
             _ => {
-                let pair = at(index.checked_sub(bytes).and_then(|at| at.checked_sub(1))) << 8 | at(index.checked_sub(bytes));
+                let pair =
+                    at(index.checked_sub(bytes).and_then(|at| at.checked_sub(1))) << 8 | at(index.checked_sub(bytes));
                 (pair >> bits) as u8
             }
         };

@@ -91,7 +91,8 @@ impl Expr {
             }
             Node::SystemVariable { scope, name } => Ok(Datum::from(context.session.system_variable(*scope, name)?)),
             Node::Bits { op, left, right } => {
-                let (types, (left, right)) = ((&left.ty, &right.ty), (left.eval(context, row)?, right.eval(context, row)?));
+                let (types, (left, right)) =
+                    ((&left.ty, &right.ty), (left.eval(context, row)?, right.eval(context, row)?));
                 if left.is_null() || right.is_null() {
                     return Ok(Datum::Null);
                 }

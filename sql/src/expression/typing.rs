@@ -220,9 +220,7 @@ pub fn aggregate(function: AggregateFunction, arg: Option<&TypeInfo>, increment:
             }
             ty
         }
-        AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor
-            if is_bit_string(arg) =>
-        {
+        AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor if is_bit_string(arg) => {
             TypeInfo::binary_string(arg.length).not_null()
         }
         AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {

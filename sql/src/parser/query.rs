@@ -2,7 +2,7 @@
 
 use super::Parser;
 use super::ast::*;
-use super::lexer::{self, Kind, Token};
+use super::lexer::{Kind, Token};
 use crate::error::{Error, Result};
 
 /// The longest name of an output column without an alias.
@@ -228,14 +228,12 @@ impl Parser<'_> {
         Ok(Body::Values { rows, names })
     }
 
-    /// What an item without an alias is called: as it was written, but a string by its value, without the quotes, and of
-    /// several in a row by the first; NAME_CONST by its argument; and no more of any than an alias may have.
+    /// What an item without an alias is called: as it was written, but a string by its value, without the quotes, and
+    /// NAME_CONST by its argument; and no more of any than an alias may have.
     fn item_name(&self, expr: &Expr, start: Token) -> String {
         let mut name = match expr {
-            Expr::Literal(Literal::String { .. }) if start.kind == Kind::Text => {
-                let mut bytes = Vec::new();
-                lexer::unescape(self.bytes(start), self.mode, &mut bytes);
-                String::from_utf8_lossy(&bytes).trim_start().to_string()
+            Expr::Literal(Literal::String { bytes, .. }) if start.kind == Kind::Text => {
+                String::from_utf8_lossy(bytes).trim_start().to_string()
             }
             Expr::Function { name, args } if name.eq_ignore_ascii_case("name_const") => match args.first() {
                 Some(Expr::Literal(Literal::String { bytes, .. })) => String::from_utf8_lossy(bytes).into_owned(),

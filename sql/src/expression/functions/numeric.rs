@@ -11,8 +11,8 @@ use format::value::{Decimal, integer_prefix};
 
 use super::{Call, Function, Typing, not_null, typings};
 use crate::error::{Error, Result};
-use crate::expression::{Datum, bit_strings};
 use crate::expression::datum::Number;
+use crate::expression::{Datum, bit_strings};
 use crate::types::{DECIMALS_NOT_FIXED, Kind, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
