@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use format::collation::Charset;
+
 use super::defaults::default_expr;
 use super::fulltext;
 use super::scope::{Level, Visible, display};
@@ -216,6 +218,13 @@ impl Scope for Clause<'_> {
 
     fn subquery(&self, query: &Query) -> Result<Subquery> {
         self.level.bind_subquery(query, self)
+    }
+
+    fn convert_subquery(&self, id: usize, column: usize, charset: Charset) -> Result<()> {
+        match self.level.subqueries.borrow_mut()[id].query.convert_output(column, charset) {
+            true => Ok(()),
+            false => Err(Error::unsupported("IN with a recursive subquery in another character set")),
+        }
     }
 
     fn aggregate(&self, written: &ast::Aggregate) -> Result<Expr> {

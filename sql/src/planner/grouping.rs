@@ -1,11 +1,15 @@
 //! ONLY_FULL_GROUP_BY: may an expression stand beside aggregates?
 //!
-//! It may if it is one of GROUP BY's expressions, or made of such and of columns that
-//! these determine: once a group fixes a table's primary key (or a unique key without
-//! NULLs), it fixes the whole row; and `a = b` in WHERE fixes b once a is fixed.
+//! It may if it is one of GROUP BY's expressions, or made of such and of columns that these determine:
+//!
+//! * Once a group fixes a table's primary key (or a unique key without NULLs), it fixes the whole row.
+//! * `a = b` in WHERE and in the conditions of inner joins fixes b once a is fixed.
+//! * In `t1 LEFT JOIN t2 ON t2.c = t1.a` the same holds once all is fixed that the condition reads of t1: then all rows of
+//!   a group find the same, or all find nothing.
+//! * A derived table or a view has the dependencies of its query; the keys of its GROUP BY fix its row.
 
-use super::WindowCall;
-use super::logical::Nest;
+use super::logical::{Nest, Query, Source, is_volatile};
+use super::{SourceKind, WindowCall};
 use super::scope::Level;
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node};
@@ -23,38 +27,120 @@ pub fn key_slots(level: &Level<'_>, keys: &[Expr]) -> Vec<bool> {
 /// Which slots have one value per group.
 pub fn determined_slots(level: &Level<'_>, keys: &[Expr], tree: &Nest) -> Vec<bool> {
     let mut fixed = key_slots(level, keys);
+    close(&level.sources, &level.slots, tree, &mut fixed);
+    fixed
+}
+
+/// Marks what the marked slots determine.
+fn close(sources: &[Source], slots: &[(u16, u16)], tree: &Nest, fixed: &mut [bool]) {
     loop {
         let before = fixed.iter().filter(|fixed| **fixed).count();
-        for source in &level.sources {
-            let Some(table) = source.table() else { continue };
-            let all_fixed = table.indexes.iter().any(|index| {
-                !index.is_hidden()
-                    && index.is_unique_not_null(table)
-                    && index
-                        .parts
-                        .iter()
-                        .all(|part| part.prefix_chars.is_none() && fixed[source.slot_base + part.column])
-            });
-            if all_fixed {
-                fixed[source.slot_base..source.slot_base + source.columns.len()].fill(true);
-            }
-        }
-        // Those of outer joins do not hold for every row.
-        tree.conditions.iter().for_each(|condition| {
-            if let Node::Compare { op: BinaryOp::Equal, left, right, .. } = &condition.node {
-                for (one, other) in [(left, right), (right, left)] {
-                    if let Some(slot) = one.as_column()
-                        && is_fixed(other, &fixed)
-                    {
-                        fixed[slot] = true;
+        for source in sources {
+            let range = source.slot_base..source.slot_base + source.columns.len();
+            match &source.kind {
+                SourceKind::Table(table) => {
+                    let is_row_fixed = table.indexes.iter().any(|index| {
+                        let is_part_fixed = |part: &storage::IndexPart| {
+                            part.prefix_chars.is_none() && fixed[source.slot_base + part.column]
+                        };
+                        !index.is_hidden()
+                            && index.is_unique_not_null(table)
+                            && index.parts.iter().all(is_part_fixed)
+                    });
+                    if is_row_fixed {
+                        fixed[range].fill(true);
                     }
                 }
+                SourceKind::Derived(derived) if source.lateral.is_empty() => {
+                    determine_outputs(&derived.query.borrow(), &mut fixed[range]);
+                }
+                _ => {}
             }
-        });
+        }
+        equalities(&tree.conditions, fixed);
+        outer_joins(tree, slots, fixed);
         if fixed.iter().filter(|fixed| **fixed).count() == before {
-            return fixed;
+            return;
         }
     }
+}
+
+/// Marks the columns of a derived table that its marked ones determine.
+fn determine_outputs(query: &Query, fixed: &mut [bool]) {
+    let Query::Block(block) = query else { return };
+    let mut inner = vec![false; block.slots.len()];
+    for (expr, _) in block.output.iter().zip(&*fixed).filter(|(_, fixed)| **fixed) {
+        if let Some(slot) = expr.as_column() {
+            inner[slot] = true;
+        }
+    }
+    close(&block.sources, &block.slots, &block.from, &mut inner);
+    if let Some(group) = &block.group {
+        let is_output =
+            |key: &Expr| block.output.iter().zip(&*fixed).any(|(expr, fixed)| *fixed && expr.node == key.node);
+        let is_fixed = |key: &Expr| is_output(key) || (is_pure(key) && is_fixed(key, &inner));
+        if group.rollup.is_none() && group.keys.iter().all(is_fixed) {
+            fixed.fill(true);
+        }
+        return;
+    }
+    for (expr, fixed) in block.output.iter().zip(fixed) {
+        *fixed |= is_pure(expr) && is_fixed(expr, &inner);
+    }
+}
+
+/// Marks what is equal to something that is marked.
+fn equalities(conditions: &[Expr], fixed: &mut [bool]) {
+    for condition in conditions {
+        match &condition.node {
+            Node::And(left, right) => {
+                [left, right].into_iter().for_each(|side| equalities(std::slice::from_ref(side), fixed));
+            }
+            Node::Compare { op: BinaryOp::Equal | BinaryOp::NullSafeEqual, left, right, .. } => {
+                equal(left, right, fixed);
+            }
+            Node::CompareRows { op: BinaryOp::Equal | BinaryOp::NullSafeEqual, left, right, .. } => {
+                left.iter().zip(right).for_each(|(left, right)| equal(left, right, fixed));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn equal(left: &Expr, right: &Expr, fixed: &mut [bool]) {
+    for (one, other) in [(left, right), (right, left)] {
+        if let Some(slot) = one.as_column()
+            && is_pure(other)
+            && is_fixed(other, fixed)
+        {
+            fixed[slot] = true;
+        }
+    }
+}
+
+/// The same of the conditions of outer joins.
+fn outer_joins(nest: &Nest, slots: &[(u16, u16)], fixed: &mut [bool]) {
+    for left in nest.lefts.iter().filter(|left| left.nest.semis.is_empty()) {
+        let inner = left.nest.mask();
+        let finds_the_same = left.nest.conditions.iter().all(|condition| {
+            let mut all = is_pure(condition);
+            condition.for_each_column(&mut |slot| all &= inner & 1 << slots[slot].0 != 0 || fixed[slot]);
+            all
+        });
+        if finds_the_same {
+            equalities(&left.nest.conditions, fixed);
+            outer_joins(&left.nest, slots, fixed);
+        }
+    }
+}
+
+/// Whether an expression has one value where its columns have one.
+fn is_pure(expr: &Expr) -> bool {
+    let mut is_pure = !is_volatile(expr);
+    expr.walk(&mut |expr| {
+        is_pure &= expr.subquery().is_none() && !matches!(expr.node, Node::Aggregate(_) | Node::Window(_));
+    });
+    is_pure
 }
 
 fn is_fixed(expr: &Expr, fixed: &[bool]) -> bool {

@@ -22,9 +22,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use format::collation::Charset;
 use storage::ReadMode;
 
 use super::{LimitPlan, OutputColumn, SetLink, SourceKind, WindowCall};
+use crate::expression::functions::convert_charset;
 use crate::expression::{AggregateCall, Expr};
 use crate::parser::ast::CheckOption;
 
@@ -226,6 +228,26 @@ impl Query {
             Query::Recursive(recursive) => &recursive.columns,
             Query::Working(columns) => columns,
         }
+    }
+
+    /// Converts the texts of an output column to another character set; false if that cannot be had.
+    pub fn convert_output(&mut self, column: usize, charset: Charset) -> bool {
+        let ty = match self {
+            Query::Block(block) => {
+                convert_charset(&mut block.output[column], charset);
+                block.columns[column].origin = None;
+                &mut block.columns[column].ty
+            }
+            Query::Union(union) => {
+                if !union.parts.iter_mut().all(|part| part.convert_output(column, charset)) {
+                    return false;
+                }
+                &mut union.columns[column].ty
+            }
+            Query::Recursive(_) | Query::Working(_) => return false,
+        };
+        ty.collation = charset.default_collation();
+        true
     }
 
     /// What stays where a query was taken away.

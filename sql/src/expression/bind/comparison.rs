@@ -3,7 +3,7 @@
 use format::collation::collation;
 use format::value::{Value, Zone, parse_datetime, parse_time};
 
-use super::{Binder, condition};
+use super::{Binder, Subquery, condition};
 use crate::error::{Error, Result};
 use crate::expression::functions::{self, agree, as_number, convert_charset};
 use crate::expression::rule::{Comparison, aggregate_collations, comparison_of};
@@ -284,20 +284,29 @@ impl Binder<'_> {
             return Err(Error::operand_columns(row.len()));
         }
         let mut hows = Vec::with_capacity(row.len());
-        for (expr, column) in row.iter_mut().zip(&subquery.columns) {
+        for (at, (expr, column)) in row.iter_mut().zip(&subquery.columns).enumerate() {
             let how = comparison_of(&expr.ty, column, "in")?;
-            if let Comparison::String(id) = how {
-                convert_charset(expr, collation(id).charset);
-                // The rows come as they are: another character set would need a conversion of each.
-                if column.charset() != collation(id).charset
-                    && !column.charset().converts_verbatim(collation(id).charset)
-                {
-                    return Err(Error::unsupported("IN with a subquery in another character set"));
-                }
-            }
+            self.agree_with_subquery(expr, &subquery, at, how)?;
             hows.push(how);
         }
         Ok(condition(Node::InQuery { row, query: subquery.id, hows, negated }, true))
+    }
+
+    /// Brings a text and the column of a subquery that it is compared with to one character set.
+    pub(super) fn agree_with_subquery(
+        &self,
+        expr: &mut Expr,
+        subquery: &Subquery,
+        at: usize,
+        how: Comparison,
+    ) -> Result<()> {
+        let Comparison::String(id) = how else { return Ok(()) };
+        let (column, charset) = (&subquery.columns[at], collation(id).charset);
+        convert_charset(expr, charset);
+        if !column.is_string() || column.charset() == charset || column.charset().converts_verbatim(charset) {
+            return Ok(());
+        }
+        self.scope.convert_subquery(subquery.id, at, charset)
     }
 
     pub(super) fn case(

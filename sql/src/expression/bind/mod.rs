@@ -24,9 +24,9 @@ use storage::Table;
 use super::arrays;
 use super::bit_strings;
 use super::fulltext::Search;
-use super::functions::{self, Typing, agree, as_number, convert_charset};
+use super::functions::{self, Typing, agree, as_number};
 use super::pattern::{self, Regex};
-use super::rule::{Comparison, comparison_of};
+use super::rule::comparison_of;
 use super::{Expr, Node, SessionState, StoredFunctions, typing};
 use crate::error::{Error, Result};
 use crate::parser::ast::{self, BinaryOp, CastType, ColumnName, Literal, Query};
@@ -48,6 +48,11 @@ pub trait Scope {
     /// Plans a subquery.
     fn subquery(&self, _query: &Query) -> Result<Subquery> {
         Err(Error::unsupported("subquery"))
+    }
+
+    /// Has a column of a planned subquery converted to another character set, row by row.
+    fn convert_subquery(&self, _id: usize, _column: usize, _charset: Charset) -> Result<()> {
+        Err(Error::unsupported("IN with a subquery in another character set"))
     }
 
     /// DEFAULT(column): its default as an expression.
@@ -337,16 +342,18 @@ impl<'a> Binder<'a> {
                 Ok(condition(Node::Exists { query: subquery.id }, false))
             }
             ast::Expr::Quantified { expr, op, all, query } => {
-                if matches!(**expr, ast::Expr::Row(_)) {
-                    return Err(Error::unsupported("row comparison with ALL or ANY"));
+                // Rows are equal to one of those of a subquery, or to none; they have no other comparison.
+                match (op, all) {
+                    _ if !matches!(**expr, ast::Expr::Row(_)) => {}
+                    (BinaryOp::Equal, false) => return self.in_query(expr, query, false),
+                    (BinaryOp::NotEqual, true) => return self.in_query(expr, query, true),
+                    _ => return Err(Error::operand_columns(1)),
                 }
                 let mut expr = self.bind(expr)?;
                 let subquery = self.scope.subquery(query)?;
                 let [column] = subquery.columns.as_slice() else { return Err(Error::operand_columns(1)) };
                 let how = comparison_of(&expr.ty, column, operator_name(*op))?;
-                if let Comparison::String(id) = how {
-                    convert_charset(&mut expr, collation(id).charset);
-                }
+                self.agree_with_subquery(&mut expr, &subquery, 0, how)?;
                 let node = Node::Quantified { expr: Box::new(expr), op: *op, all: *all, query: subquery.id, how };
                 Ok(condition(node, true))
             }
