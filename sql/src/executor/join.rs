@@ -226,7 +226,7 @@ impl<'a> Runner<'a> {
         }
         let lateral = &self.plan.sources[source].lateral[..];
         if let Some(rows) = &row.sources[source].rows
-            && lateral.is_empty()
+            && (lateral.is_empty() || !self.plan.sources[source].follows_rows())
         {
             return Ok(rows.clone());
         }

@@ -251,7 +251,7 @@ impl Blocks {
         if let SourceKind::Derived(derived) = &source.kind
             && self.shown.insert(derived.id)
         {
-            let dependent = !source.lateral.is_empty();
+            let dependent = source.follows_rows();
             let mut inner: Members = vec![("using_temporary_table", Node::Bool(true))];
             if let Node::Object(part) = self.part(&derived.plan, dependent, !dependent) {
                 inner.extend(part);

@@ -302,7 +302,7 @@ impl Tree {
         if let SourceKind::Derived(derived) = &source.kind
             && self.shown.insert(derived.id)
         {
-            let word = if source.lateral.is_empty() { "Materialize" } else { "Materialize (invalidate on row)" };
+            let word = if source.follows_rows() { "Materialize (invalidate on row)" } else { "Materialize" };
             operator.below.push(self.query(&derived.plan).over(word));
         }
         let is_here = |filter: &&Filter| !filter.answered && (step.hash.is_empty() || filter.is_local);

@@ -142,8 +142,12 @@ impl<'a> Level<'a> {
                 source
             }
             TableRef::Derived { query, alias, columns, lateral } => {
-                let before = Before(self);
-                let parent: Option<&dyn Scope> = if *lateral { Some(&before) } else { None };
+                let (before, outside) = (Before(self), Outside(self));
+                let parent: Option<&dyn Scope> = match (lateral, self.parent) {
+                    (true, _) => Some(&before),
+                    (false, Some(_)) => Some(&outside),
+                    (false, None) => None,
+                };
                 let (query, outer) = self.context.bind_query(query, parent, self.context.plain_reads)?;
                 let source = self.add_derived(self.context.derived(query), alias, "", columns)?;
                 self.sources[source].lateral = outer;
@@ -610,6 +614,14 @@ impl<D> super::Source<D> {
         matches!(table.columns[part.column].ty, ColumnType::Int { .. }).then_some(part.column)
     }
 
+    /// Whether it is a LATERAL table with other rows for each row of the tables before it. What is read of outer queries
+    /// stays the same.
+    pub fn follows_rows(&self) -> bool {
+        let mut reads = false;
+        self.lateral.iter().for_each(|expr| expr.for_each_column(&mut |_| reads = true));
+        reads
+    }
+
     pub fn table(&self) -> Option<&Arc<storage::Table>> {
         match &self.kind {
             SourceKind::Table(table) => Some(table),
@@ -629,6 +641,15 @@ impl Scope for Before<'_> {
             return Ok(level.expr(slot));
         }
         level.outer(name)?.ok_or_else(|| Error::unknown_column(&display(name), "field list"))
+    }
+}
+
+/// What any other derived table sees: the queries around the one that it stands in, as in MySQL.
+struct Outside<'a>(&'a Level<'a>);
+
+impl Scope for Outside<'_> {
+    fn column(&self, name: &ColumnName) -> Result<Expr> {
+        self.0.outer(name)?.ok_or_else(|| Error::unknown_column(&display(name), "field list"))
     }
 }
 

@@ -153,7 +153,7 @@ pub fn bind_select(
 
 /// Whether a source is LATERAL or a JSON_TABLE: such a one reads rows of the tables written before it.
 pub(super) fn reads_earlier_tables(sources: &[Source]) -> bool {
-    sources.iter().any(|source| !source.lateral.is_empty() || matches!(source.kind, SourceKind::JsonTable(_)))
+    sources.iter().any(|source| source.follows_rows() || matches!(source.kind, SourceKind::JsonTable(_)))
 }
 
 /// Binds the documents of JSON_TABLEs.
