@@ -79,7 +79,11 @@ impl<'a> Clause<'a> {
             if !storage::same_name(alias, &name.name) {
                 continue;
             }
-            // The same column twice is no matter.
+            // The first item that is no column is meant. Of columns there may be one, however often it is selected.
+            if expr.as_column().is_none() {
+                found = Some(expr);
+                break;
+            }
             if found.is_some_and(|found| !is_same(found, expr)) {
                 return Err(Error::ambiguous_column(&name.name, self.name));
             }

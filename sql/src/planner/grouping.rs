@@ -9,8 +9,8 @@
 //! * A derived table or a view has the dependencies of its query; the keys of its GROUP BY fix its row.
 
 use super::logical::{Nest, Query, Source, is_volatile};
-use super::{SourceKind, WindowCall};
 use super::scope::Level;
+use super::{SourceKind, WindowCall};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node};
 use crate::parser::ast::BinaryOp;
@@ -43,9 +43,7 @@ fn close(sources: &[Source], slots: &[(u16, u16)], tree: &Nest, fixed: &mut [boo
                         let is_part_fixed = |part: &storage::IndexPart| {
                             part.prefix_chars.is_none() && fixed[source.slot_base + part.column]
                         };
-                        !index.is_hidden()
-                            && index.is_unique_not_null(table)
-                            && index.parts.iter().all(is_part_fixed)
+                        !index.is_hidden() && index.is_unique_not_null(table) && index.parts.iter().all(is_part_fixed)
                     });
                     if is_row_fixed {
                         fixed[range].fill(true);

@@ -235,8 +235,13 @@ impl Binder<'_> {
         // A constant or a member's name among items of several types: each comparison converts it on its own.
         let is_member = matches!(expr_bound.node, Node::EnumName { .. } | Node::SetNames { .. });
         let are_mixed = items.iter().any(|item| !is_fixed(item)) || have_several_kinds(&items);
+        // Texts compare by one collation, which they agree on all together.
+        let all_strings = is_text(&expr_bound) && items.iter().all(is_text);
+        let have_several_collations =
+            all_strings && items.iter().any(|item| item.ty.collation != items[0].ty.collation);
         if (is_fixed(&expr_bound) && are_mixed || is_member && have_several_kinds(&items))
             && items.len() <= DISJUNCTION_MAX
+            && !have_several_collations
         {
             let mut equals = Vec::with_capacity(items.len());
             for item in items {
@@ -246,7 +251,6 @@ impl Binder<'_> {
             let nullable = any.ty.nullable;
             return Ok(if negated { condition(Node::Not(Box::new(any)), nullable) } else { any });
         }
-        let all_strings = is_text(&expr_bound) && items.iter().all(is_text);
         let mut list: Vec<(Comparison, Expr)> = items.into_iter().map(|item| (Comparison::Integer, item)).collect();
         if all_strings {
             as_strings(&mut expr_bound, &mut list, "in")?;

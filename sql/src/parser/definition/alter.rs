@@ -65,8 +65,9 @@ impl Parser<'_> {
         let mut alter = AlterTable { table, if_exists, actions: Vec::new(), algorithm: None, lock: None };
         while !self.is_at_end() {
             self.alter_action(&mut alter)?;
-            // Options follow each other without commas.
-            if !self.take_symbol(",") && !self.is_at_end() && !self.is_word("PARTITION") {
+            // Options follow each other without commas, and what becomes of the partitions stands last.
+            let ends_in_partitions = self.is_any_word(&["PARTITION", "REMOVE"]);
+            if !self.take_symbol(",") && !self.is_at_end() && !ends_in_partitions {
                 return Err(self.unexpected());
             }
         }

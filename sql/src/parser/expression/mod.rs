@@ -151,8 +151,9 @@ impl Parser<'_> {
             return Ok(Expr::Between { expr, low, high, negated });
         }
         if self.take_word("LIKE") {
-            let pattern = Box::new(self.simple()?);
-            let escape = if self.take_word("ESCAPE") { Some(Box::new(self.simple()?)) } else { None };
+            // `||` binds more tightly where it joins texts.
+            let pattern = Box::new(self.bits(7)?);
+            let escape = if self.take_word("ESCAPE") { Some(Box::new(self.bits(7)?)) } else { None };
             return Ok(Expr::Like { expr, pattern, escape, negated });
         }
         if self.take_word("REGEXP") || self.take_word("RLIKE") {
