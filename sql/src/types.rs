@@ -66,14 +66,17 @@ impl Switches {
     pub const SEMIJOIN: Switches = Switches(1 << 2);
     pub const MATERIALIZATION: Switches = Switches(1 << 3);
     pub const SUBQUERY_CACHE: Switches = Switches(1 << 4);
+    pub const HASH_JOIN: Switches = Switches(1 << 5);
     pub const ALL: Switches = Switches(u8::MAX);
 
-    const NAMES: [(&str, Switches); 5] = [
+    const NAMES: [(&str, Switches); 7] = [
         ("derived_merge", Switches::DERIVED_MERGE),
         ("derived_condition_pushdown", Switches::DERIVED_CONDITION_PUSHDOWN),
         ("semijoin", Switches::SEMIJOIN),
         ("materialization", Switches::MATERIALIZATION),
         ("subquery_cache", Switches::SUBQUERY_CACHE),
+        ("block_nested_loop", Switches::HASH_JOIN),
+        ("hash_join", Switches::HASH_JOIN),
     ];
 
     /// From the text of the variable. What it does not name is on.

@@ -412,7 +412,7 @@ const SPILLING: &[&str] = &[
     "SELECT v, i, COUNT(*) FROM big GROUP BY v, i WITH ROLLUP",
     "SELECT id, v FROM big EXCEPT SELECT id, w FROM big",
     "SELECT id, v FROM big UNION SELECT id, w FROM big",
-    "SELECT a.id, b.id FROM small a JOIN big b ON a.v = b.v",
+    "SELECT a.id, b.id FROM small a STRAIGHT_JOIN big b ON a.v = b.v",
     "SELECT a.id, b.id FROM small a LEFT JOIN big b ON a.v = b.v",
     "SELECT a.id FROM small a WHERE NOT EXISTS (SELECT 1 FROM big b WHERE a.v = b.v)",
     "SELECT COUNT(*) FROM (SELECT id, v FROM big LIMIT 1000) a",

@@ -238,7 +238,7 @@ impl Layout {
 
     /// How many leading fields have the same place and length in every record.
     #[inline]
-    pub(super) fn constant_fields(&self) -> usize {
+    pub fn constant_fields(&self) -> usize {
         self.starts.len() - 1
     }
 

@@ -62,6 +62,12 @@ pub const VERSIONED: u8 = 0x40;
 /// Info bit of MySQL 8.0.12 to 8.0.28: written after an instant ADD COLUMN.
 pub const INSTANT: u8 = 0x80;
 
+/// Whether the record's fields are those of another version of its table.
+#[inline]
+pub fn has_other_layout(page: &[u8], origin: usize) -> bool {
+    info(page, origin) & (VERSIONED | INSTANT) != 0
+}
+
 /// Status of the records of a leaf, and so on.
 pub const STATUS_LEAF: u8 = 0;
 pub const STATUS_NODE: u8 = 1;

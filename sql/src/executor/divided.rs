@@ -22,18 +22,21 @@ use crate::temporary::Stream;
 use crate::temporary::values::{Source, write_bytes, write_values};
 
 /// What is known of a step's rows.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub enum Kept<'a> {
-    /// The table has not been read.
-    #[default]
-    Unread,
-    /// It has been read once, and is kept when it is read again.
-    ReadOnce,
+    /// It is not kept, and rows have been looked for so often.
+    Asked(u64),
     Rows(Rc<HashRows<'a>>),
     /// They are divided, and so are rows that look for them.
     Divided(Rc<Divided<'a>>),
     /// It cannot be kept.
     Refused,
+}
+
+impl Default for Kept<'_> {
+    fn default() -> Self {
+        Kept::Asked(0)
+    }
 }
 
 /// The rows of a table, divided, and those that look for them.

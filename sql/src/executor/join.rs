@@ -21,7 +21,8 @@ use crate::partitions::{PartitionSet, Several, rows};
 use crate::planner::arrays::ElementsAccess;
 use crate::planner::fulltext::FulltextAccess;
 use crate::planner::keys::KeyRanges;
-use crate::planner::{Access, Derived, SelectPlan, SourceKind, Step, TableStep, pruning};
+use crate::planner::pruning::Pruning;
+use crate::planner::{Access, Derived, HashPlan, SelectPlan, SourceKind, Step, TableStep, pruning};
 
 /// Makes the rows of a derived table, or has them: of one that is LATERAL for the values that it reads of a row.
 pub type MakeRows<'a> = dyn Fn(&Derived, &[Expr], &EvalContext<'_>, &dyn Fields) -> Result<Rows> + 'a;
@@ -74,12 +75,13 @@ impl<'a> Runner<'a> {
 
     /// Puts the current row aside if the rows that the step looks for are divided.
     fn puts_aside(&self, step: &Step, row: &JoinRow<'_>) -> Result<bool> {
-        let Some(table) = table_of(step).filter(|table| !table.hash.is_empty()) else { return Ok(false) };
+        let Some(table) = table_of(step) else { return Ok(false) };
+        let Some(hash) = &table.hash else { return Ok(false) };
         let divided = match self.kept.borrow().get(table.source) {
             Some(Kept::Divided(divided)) => divided.clone(),
             _ => return Ok(false),
         };
-        let columns = hash_join::probe_columns(&table.hash);
+        let columns = hash_join::probe_columns(&hash.keys);
         match hash_join::key(columns, self.context, row, &mut Vec::new())? {
             Key::Hash(hash) => divided.put_aside(hash, row).map(|()| true),
             Key::Null | Key::None => Ok(false),
@@ -139,7 +141,8 @@ impl<'a> Runner<'a> {
     #[inline]
     fn passes(&self, read: Read<'_>, row: &JoinRow<'_>, answered: bool) -> Result<bool> {
         for filter in &read.step.filters {
-            let known = answered && filter.answered || read.local && !filter.is_local;
+            // Which conditions an access answers is known of the step's own.
+            let known = if read.local { !filter.is_local } else { answered && filter.answered };
             if !known && !filter.expr.is_true(self.context, row)? {
                 return Ok(false);
             }
@@ -149,13 +152,14 @@ impl<'a> Runner<'a> {
 
     /// Reads one table.
     fn table(&self, step: &TableStep, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
-        if !step.hash.is_empty()
-            && let Some(go_on) = self.by_hash(step, row, next)?
+        if let Some(hash) = &step.hash
+            && let Some(go_on) = self.by_hash(step, hash, row, next)?
         {
             return Ok(go_on);
         }
         row.sources[step.source].is_null = false;
-        let partitions = self.partitions(step, row)?;
+        let is_point = matches!(step.access, Access::Point { .. });
+        let partitions = self.partitions(step.source, step.pruning.as_deref().filter(|_| !is_point), row)?;
         let read = Read { step, local: false, partitions: partitions.as_ref() };
         match &step.access {
             Access::Rows => self.kept_rows(read, row, next),
@@ -182,11 +186,14 @@ impl<'a> Runner<'a> {
 
     /// The partitions of a table that a step reads; None: it has none.
     #[inline]
-    fn partitions(&self, step: &TableStep, row: &JoinRow<'_>) -> Result<Option<PartitionSet>> {
-        let source = &self.plan.sources[step.source];
+    fn partitions(
+        &self,
+        source: usize,
+        pruning: Option<&Pruning>,
+        row: &JoinRow<'_>,
+    ) -> Result<Option<PartitionSet>> {
+        let source = &self.plan.sources[source];
         let (SourceKind::Table(table), Some(division)) = (&source.kind, &source.division) else { return Ok(None) };
-        let is_point = matches!(step.access, Access::Point { .. });
-        let pruning = step.pruning.as_deref().filter(|_| !is_point);
         pruning::partitions(division, pruning, table, self.context, row).map(Some)
     }
 
@@ -243,13 +250,19 @@ impl<'a> Runner<'a> {
     }
 
     /// Reads the rows of a table that are kept by hash; None: none are kept.
-    fn by_hash(&self, step: &TableStep, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<Option<bool>> {
-        let kept = self.kept(step, row)?;
-        if matches!(kept, Kept::Unread | Kept::Refused) {
+    fn by_hash(
+        &self,
+        step: &TableStep,
+        plan: &HashPlan,
+        row: &mut JoinRow<'_>,
+        next: &mut Next<'_>,
+    ) -> Result<Option<bool>> {
+        let kept = self.kept(step, plan, row)?;
+        if matches!(kept, Kept::Asked(_) | Kept::Refused) {
             return Ok(None);
         }
         let mut scratch = Vec::new();
-        let hash = match hash_join::key(hash_join::probe_columns(&step.hash), self.context, row, &mut scratch)? {
+        let hash = match hash_join::key(hash_join::probe_columns(&plan.keys), self.context, row, &mut scratch)? {
             Key::Hash(hash) => hash,
             Key::Null => return Ok(Some(true)),
             Key::None => return Ok(None),
@@ -276,29 +289,29 @@ impl<'a> Runner<'a> {
         Ok(Some(true))
     }
 
-    /// What is known of the rows of a step: they are kept from the second time on that they are asked for.
-    fn kept(&self, step: &TableStep, row: &mut JoinRow<'_>) -> Result<Kept<'a>> {
-        let known = {
+    /// What is known of the rows of a step: they are kept when they have been asked for often enough.
+    fn kept(&self, step: &TableStep, plan: &HashPlan, row: &mut JoinRow<'_>) -> Result<Kept<'a>> {
+        {
             let mut kept = self.kept.borrow_mut();
             if kept.is_empty() {
                 kept.resize(self.plan.sources.len(), Kept::default());
             }
-            let known = kept[step.source].clone();
-            if matches!(known, Kept::Unread) {
-                kept[step.source] = Kept::ReadOnce;
+            match &mut kept[step.source] {
+                Kept::Asked(times) if *times >= plan.lookups => {}
+                Kept::Asked(times) => {
+                    *times += 1;
+                    return Ok(Kept::Asked(*times));
+                }
+                known => return Ok(known.clone()),
             }
-            known
-        };
-        if !matches!(known, Kept::ReadOnce) {
-            return Ok(known);
         }
-        let kept = self.keep(step, row)?;
+        let kept = self.keep(step, plan, row)?;
         self.kept.borrow_mut()[step.source] = kept.clone();
         Ok(kept)
     }
 
     /// Reads a table to keep it.
-    fn keep(&self, step: &TableStep, row: &mut JoinRow<'_>) -> Result<Kept<'a>> {
+    fn keep(&self, step: &TableStep, plan: &HashPlan, row: &mut JoinRow<'_>) -> Result<Kept<'a>> {
         let rows = match &self.plan.sources[step.source].kind {
             SourceKind::Table(_) => None,
             _ => Some(self.rows_of(step.source, row)?),
@@ -307,7 +320,7 @@ impl<'a> Runner<'a> {
         let mut scratch = Vec::new();
         let mut add = |row: &mut JoinRow<'_>| -> Result<bool> {
             self.environment.tick(self.context)?;
-            match hash_join::key(hash_join::build_columns(&step.hash), self.context, row, &mut scratch)? {
+            match hash_join::key(hash_join::build_columns(&plan.keys), self.context, row, &mut scratch)? {
                 Key::Hash(hash) => building.add(hash, &row.sources[step.source]),
                 Key::Null => Ok(true),
                 Key::None => {
@@ -317,14 +330,15 @@ impl<'a> Runner<'a> {
             }
         };
         row.sources[step.source].is_null = false;
-        let partitions = self.partitions(step, row)?;
+        let partitions = self.partitions(step.source, plan.pruning.as_deref(), row)?;
         let local = Read { step, local: true, partitions: partitions.as_ref() };
-        match &step.access {
+        match plan.build.as_ref().map_or(&step.access, |(access, _)| access) {
             Access::Rows => self.kept_rows(local, row, &mut add)?,
             Access::Scan { index, .. } => self.cursor(local, *index, &ScanRange::ALL, false, None, row, &mut add)?,
-            Access::Point { .. } | Access::Range { .. } | Access::Fulltext(_) | Access::Elements(_) => {
-                return Ok(Kept::Refused);
+            Access::Range { index, parts, .. } => {
+                self.ranges(local, *index, parts, false, &mut KeyRanges::default(), row, &mut add)?
             }
+            Access::Point { .. } | Access::Fulltext(_) | Access::Elements(_) => return Ok(Kept::Refused),
         };
         building.finish()
     }

@@ -244,6 +244,10 @@ impl Accumulator {
         let arg = &call.args[0];
         match &mut self.state {
             State::Sum { sum, count } => {
+                if let (Some(Sum::Decimal(sum)), Datum::Decimal(value)) = (&mut *sum, &value) {
+                    *count += 1;
+                    return sum.accumulate(value).map_err(|_| Error::out_of_range("DECIMAL", "sum"));
+                }
                 let Some(number) = value.to_number(&arg.ty, context)? else { return Ok(()) };
                 *count += 1;
                 *sum = Some(match sum {

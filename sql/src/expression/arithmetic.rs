@@ -63,6 +63,30 @@ pub fn compute(op: BinaryOp, left: Number, right: Number, context: &EvalContext<
     }
 }
 
+/// The common case: sums, differences and products of decimals and integers. None: [`compute`] tells, errors as well.
+#[inline]
+pub fn of_decimals(op: BinaryOp, left: &Datum<'_>, right: &Datum<'_>) -> Option<Decimal> {
+    let of_int;
+    let (left, right) = match (left, right) {
+        (Datum::Decimal(left), Datum::Decimal(right)) => (left, right),
+        (Datum::Int(left), Datum::Decimal(right)) => {
+            of_int = Decimal::from(*left);
+            (&of_int, right)
+        }
+        (Datum::Decimal(left), Datum::Int(right)) => {
+            of_int = Decimal::from(*right);
+            (left, &of_int)
+        }
+        _ => return None,
+    };
+    match op {
+        BinaryOp::Add => left.add(right).ok(),
+        BinaryOp::Subtract => left.sub(right).ok(),
+        BinaryOp::Multiply => left.mul(right).ok(),
+        _ => None,
+    }
+}
+
 /// An integer with room for both signs.
 fn wide(number: Number) -> i128 {
     match number {

@@ -27,6 +27,8 @@ pub fn compare(
 ) -> Result<Option<Ordering>> {
     match (how, left, right) {
         (Comparison::Integer, Datum::Int(a), Datum::Int(b)) => Ok(Some(a.cmp(b))),
+        (Comparison::Decimal, Datum::Decimal(a), Datum::Decimal(b)) => Ok(Some(a.cmp(b))),
+        (Comparison::DateTime, Datum::Date(a), Datum::Date(b)) => Ok(Some(a.cmp(b))),
         (Comparison::String(id), Datum::Bytes(a), Datum::Bytes(b)) => Ok(Some(collation(id).compare(a, b))),
         _ => compare_converted(how, left, right, context),
     }

@@ -137,6 +137,10 @@ pub trait SessionState {
     fn check_constraints(&self) -> bool {
         true
     }
+    /// `join_buffer_size`
+    fn join_buffer_bytes(&self) -> u64 {
+        256 << 10
+    }
     /// How many rows, or combinations of rows, a SELECT may be expected to look at.
     fn max_join_size(&self) -> u64 {
         u64::MAX

@@ -155,6 +155,10 @@ impl Expr {
                 value => Ok(Datum::Bytes(value.into_text(&expr.ty))),
             },
             Node::Fitted(expr) => Ok(expr.eval(context, row)?.fit(&expr.ty)),
+            Node::Once(expr) => match context.lists {
+                Some(lists) => lists.value(&**expr as *const Expr as usize, context.warnings, || expr.eval(context, row)),
+                None => expr.eval(context, row),
+            },
             Node::Trim { side, remove, expr } => {
                 let text = expr.eval(context, row)?;
                 let _held = context.session.memory().hold(&text)?;
@@ -202,6 +206,9 @@ impl Expr {
     ) -> Result<Datum<'a>> {
         let left_value = left.eval(context, row)?;
         let right_value = right.eval(context, row)?;
+        if let Some(result) = arithmetic::of_decimals(op, &left_value, &right_value) {
+            return Ok(Datum::Decimal(result));
+        }
         let Some(a) = left_value.to_number(&left.ty, context)? else { return Ok(Datum::Null) };
         let Some(b) = right_value.to_number(&right.ty, context)? else { return Ok(Datum::Null) };
         match arithmetic::compute(op, a, b, context) {

@@ -1,4 +1,6 @@
-//! Long lists of IN, found by hash; so are the rows of a subquery of IN that reads nothing of the outer row.
+//! What one execution of a query works out once: constant parts of its expressions, and long lists of IN.
+//!
+//! Long lists of IN are found by hash; so are the rows of a subquery of IN that reads nothing of the outer row.
 //!
 //! A list whose items are the same for every row (literals, parameters) is made a set of keys when it is searched for the
 //! second time in one execution; items compare by [`group_key`], as in GROUP BY. A list is left to be searched one by one
@@ -12,9 +14,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use format::value::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Comparison, Datum, group_key};
+use super::{Comparison, Datum, Warnings, group_key};
 use crate::error::Result;
 
 /// Shorter lists are searched as fast one by one.
@@ -24,6 +27,8 @@ pub const ITEMS_MIN: usize = 16;
 #[derive(Default)]
 pub struct Lists {
     known: RefCell<FxHashMap<usize, Option<Option<Rc<List>>>>>,
+    /// The values of constant expressions, by their places.
+    values: RefCell<Vec<(usize, Value)>>,
 }
 
 /// As what the values of a column compare.
@@ -109,6 +114,27 @@ impl List {
 }
 
 impl Lists {
+    /// The value of the constant expression at `place`, which `make` computes when it is first asked for. One that brings
+    /// warnings is computed for each row, so that there are as many of them as rows.
+    pub fn value<'a>(
+        &self,
+        place: usize,
+        warnings: &Warnings,
+        make: impl FnOnce() -> Result<Datum<'a>>,
+    ) -> Result<Datum<'a>> {
+        // A query has few of them.
+        if let Some((_, known)) = self.values.borrow().iter().find(|(known, _)| *known == place) {
+            return Ok(Datum::from(known.clone()));
+        }
+        let warned = warnings.count();
+        let value = make()?.into_value();
+        if warnings.count() != warned {
+            return Ok(Datum::from(value));
+        }
+        self.values.borrow_mut().push((place, value.clone()));
+        Ok(Datum::from(value))
+    }
+
     /// The list of `count` items whose first lies at `place`, from the second search on; `make` makes it.
     pub fn list(
         &self,

@@ -254,6 +254,8 @@ pub enum Node {
     Retyped(Box<Expr>),
     /// The value as a row of a result has it: a decimal with exactly the digits of its type.
     Fitted(Box<Expr>),
+    /// A constant that an execution works out once.
+    Once(Box<Expr>),
     Trim {
         side: TrimSide,
         remove: Option<Box<Expr>>,
@@ -325,6 +327,7 @@ macro_rules! visit_children {
             | Node::ToCharset { expr, .. }
             | Node::Retyped(expr)
             | Node::Fitted(expr)
+            | Node::Once(expr)
             | Node::Extract { expr, .. }
             | Node::Quantified { expr, .. } => $visit(expr),
             Node::And(left, right)
@@ -467,19 +470,22 @@ impl Expr {
     /// function with a will of its own. Parameters are constant.
     pub fn is_constant(&self) -> bool {
         let mut constant = true;
-        self.walk(&mut |expr| match &expr.node {
-            Node::Column(_) | Node::EnumName { .. } | Node::SetNames { .. } => constant = false,
-            Node::Aggregate(_) | Node::Window(_) | Node::Grouping(_) => constant = false,
-            Node::UserVariable(_) | Node::AssignVariable(..) => constant = false,
-            Node::ScalarQuery { .. } | Node::Exists { .. } | Node::InQuery { .. } | Node::Quantified { .. } => {
-                constant = false
-            }
-            Node::Call { function, .. } if !function.deterministic => constant = false,
-            // Whatever it says of itself, it may read tables.
-            Node::Stored { .. } => constant = false,
-            _ => {}
-        });
+        self.walk(&mut |expr| constant &= expr.is_constant_of_operands());
         constant
+    }
+
+    /// Whether it is constant if its operands are.
+    pub fn is_constant_of_operands(&self) -> bool {
+        match &self.node {
+            Node::Column(_) | Node::EnumName { .. } | Node::SetNames { .. } => false,
+            Node::Aggregate(_) | Node::Window(_) | Node::Grouping(_) => false,
+            Node::UserVariable(_) | Node::AssignVariable(..) => false,
+            Node::ScalarQuery { .. } | Node::Exists { .. } | Node::InQuery { .. } | Node::Quantified { .. } => false,
+            Node::Call { function, .. } => function.deterministic,
+            // Whatever it says of itself, it may read tables.
+            Node::Stored { .. } => false,
+            _ => true,
+        }
     }
 
     /// Calls `visit` for each slot that the expression reads, possibly more than once. Aggregates' arguments are not

@@ -69,7 +69,7 @@ const ROWS_UNKNOWN: f64 = 1000.0;
 /// A row found through a secondary index that must be looked up in the clustered one.
 const LOOKUP_COST: f64 = 3.0;
 /// A table may have grown since its rows were counted: reading all of it is never taken to be cheaper than this.
-const SCAN_ROWS_MIN: f64 = 100.0;
+pub const SCAN_ROWS_MIN: f64 = 100.0;
 /// Share of the rows that a search is taken to find.
 const FOUND_SHARE: f64 = 0.02;
 /// Share of an interval that nothing is known about.
@@ -198,6 +198,15 @@ pub fn choices(
         choice.possible_keys = possible_keys.clone();
     }
     choices
+}
+
+/// About how many values a column has, if an index tells.
+pub fn distinct_values(context: &PlanContext<'_>, source: &Source, column: usize) -> Option<f64> {
+    let table = source.table()?;
+    let begins = |index: &storage::Index| index.parts.first().is_some_and(|part| part.column == column);
+    let number = table.indexes.iter().position(|index| begins(index) && !index.is_hidden())?;
+    let statistics = context.instance.engine.table_statistics(table);
+    statistics.distinct.get(number)?.first().map(|distinct| *distinct as f64)
 }
 
 /// An access that yields an index's order: `number` scanned whole.

@@ -174,7 +174,7 @@ fn table_line(
         extra.push("Backward index scan");
     }
     extra.extend(semi);
-    if !step.hash.is_empty() {
+    if step.kept().is_some() {
         extra.push("Using join buffer (hash join)");
     }
     if is_first {
@@ -225,7 +225,8 @@ pub(super) fn facts(plan: &SelectPlan, step: &TableStep, is_first: bool) -> Tabl
     let name = |index: usize| {
         if table.indexes[index].primary { "PRIMARY".to_owned() } else { table.indexes[index].name.to_string() }
     };
-    let (access, key, parts, references) = match &step.access {
+    let (own, covering) = step.shown_access();
+    let (access, key, parts, references) = match own {
         Access::Scan { index: 0, .. } if !plan.order_by_index => ("ALL", None, 0, Vec::new()),
         Access::Scan { index, .. } if table.indexes[*index].is_hidden() => ("ALL", None, 0, Vec::new()),
         Access::Scan { index, .. } => ("index", Some(*index), table.indexes[*index].parts.len(), Vec::new()),
@@ -259,11 +260,11 @@ pub(super) fn facts(plan: &SelectPlan, step: &TableStep, is_first: bool) -> Tabl
         Access::Rows => ("ALL", None, 0, Vec::new()),
     };
     let used = |index: usize| &table.indexes[index].parts[..parts];
-    let backward = match &step.access {
+    let backward = match own {
         Access::Scan { reverse, .. } | Access::Range { reverse, .. } => *reverse,
         _ => false,
     };
-    let unanswered = step.filters.iter().any(|filter| !filter.answered);
+    let unanswered = step.filters.iter().any(|filter| !step.answers(filter));
     TableFacts {
         access,
         possible_keys: step.possible_keys.iter().map(|index| name(*index)).collect(),
@@ -273,7 +274,7 @@ pub(super) fn facts(plan: &SelectPlan, step: &TableStep, is_first: bool) -> Tabl
         }),
         key_bytes: key.map(|index| used(index).iter().map(|part| key_bytes(table, part)).sum()),
         references,
-        covering: step.covering && key.is_some(),
+        covering: covering && key.is_some(),
         backward,
         filters_rows: unanswered || access == "range" && !step.filters.is_empty(),
     }

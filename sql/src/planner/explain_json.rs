@@ -236,7 +236,7 @@ impl Blocks {
         if facts.backward {
             members.push(("backward_index_scan", Node::Bool(true)));
         }
-        if !step.hash.is_empty() {
+        if step.kept().is_some() {
             members.push(("using_join_buffer", Node::Text("hash join".into())));
         }
         let used = source.columns.iter().enumerate().filter(|(column, _)| source.needed.contains(*column));

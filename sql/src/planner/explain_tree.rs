@@ -246,31 +246,33 @@ impl Tree {
     /// The nested loops; None: no table is read.
     fn steps(&mut self, plan: &SelectPlan, steps: &[Step], is_first: bool) -> Option<Operator> {
         let names = NamesOf(plan);
-        let mut outer: Option<Operator> = None;
+        let mut joined: Option<Operator> = None;
         for step in steps {
+            let outer = joined.take();
             let first = is_first && outer.is_none();
-            outer = Some(match step {
+            joined = Some(match step {
                 Step::Table(step) => {
                     let inner = self.table(plan, step, first);
                     match outer {
                         None => inner,
-                        Some(outer) if step.hash.is_empty() => {
-                            Operator::new("Nested loop inner join", vec![outer, inner])
-                        }
                         Some(outer) => {
+                            let Some(hash) = step.kept() else {
+                                joined = Some(Operator::new("Nested loop inner join", vec![outer, inner]));
+                                continue;
+                            };
                             let key = |key: &super::hash_join::HashKey| {
                                 let (probe, build) =
                                     (display::text(&key.probe, &names), display::text(&key.build, &names));
                                 format!("({build} = {probe})")
                             };
-                            let keys: Vec<String> = step.hash.iter().map(key).collect();
+                            let keys: Vec<String> = hash.keys.iter().map(key).collect();
                             let line = format!("Inner hash join {}", keys.join(", "));
-                            let joined = Operator::new(line, vec![outer, inner.over("Hash")]);
+                            let found = Operator::new(line, vec![outer, inner.over("Hash")]);
                             let rest = step.filters.iter().filter(|filter| !filter.is_local).map(|filter| &filter.expr);
                             let rest = rest.filter(|expr| !keys.iter().any(|key| is_key(expr, key, &names)));
                             match all_of(rest, &names) {
-                                Some(condition) => joined.over(format!("Filter: {condition}")),
-                                None => joined,
+                                Some(condition) => found.over(format!("Filter: {condition}")),
+                                None => found,
                             }
                         }
                     }
@@ -278,10 +280,10 @@ impl Tree {
                 Step::Left { steps, filters, .. } => {
                     let inner = self.steps(plan, steps, false);
                     let below = outer.into_iter().chain(inner).collect();
-                    let joined = Operator::new("Nested loop left join", below);
+                    let found = Operator::new("Nested loop left join", below);
                     match all_of(filters.iter(), &names) {
-                        Some(condition) => joined.over(format!("Filter: {condition}")),
-                        None => joined,
+                        Some(condition) => found.over(format!("Filter: {condition}")),
+                        None => found,
                     }
                 }
                 Step::Semi { steps, anti } => {
@@ -291,7 +293,7 @@ impl Tree {
                 }
             });
         }
-        outer
+        joined
     }
 
     fn table(&mut self, plan: &SelectPlan, step: &TableStep, is_first: bool) -> Operator {
@@ -305,7 +307,7 @@ impl Tree {
             let word = if source.follows_rows() { "Materialize (invalidate on row)" } else { "Materialize" };
             operator.below.push(self.query(&derived.plan).over(word));
         }
-        let is_here = |filter: &&Filter| !filter.answered && (step.hash.is_empty() || filter.is_local);
+        let is_here = |filter: &&Filter| !step.answers(filter) && (step.kept().is_none() || filter.is_local);
         let unanswered = step.filters.iter().filter(is_here).map(|filter| &filter.expr);
         match all_of(unanswered, &names) {
             Some(condition) => operator.over(format!("Filter: {condition}")),
@@ -335,7 +337,7 @@ fn access(plan: &SelectPlan, step: &TableStep, facts: &TableFacts) -> String {
         let one = |(column, key): (&String, &super::KeyExpr)| format!("{column}={}", display::text(&key.expr, &names));
         facts.used_parts.iter().zip(keys).map(one).collect::<Vec<_>>().join(", ")
     };
-    match &step.access {
+    match step.shown_access().0 {
         Access::Point { key: parts, .. } => {
             let single = if facts.covering { "Single-row covering index" } else { "Single-row index" };
             format!("{single} lookup on {alias} using {key} ({})", equalities(&mut parts.iter()))
@@ -348,7 +350,7 @@ fn access(plan: &SelectPlan, step: &TableStep, facts: &TableFacts) -> String {
             format!("{kind} lookup on {alias} using {key} ({}){reverse}", equalities(&mut keys))
         }
         Access::Range { .. } => {
-            let answered = step.filters.iter().filter(|filter| filter.answered).map(|filter| &filter.expr);
+            let answered = step.filters.iter().filter(|filter| filter.answered && step.kept().is_none()).map(|filter| &filter.expr);
             let over = all_of(answered, &names).map_or(String::new(), |condition| format!(" over {condition}"));
             format!("{kind} range scan on {alias} using {key}{over}{reverse}")
         }

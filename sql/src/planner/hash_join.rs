@@ -1,12 +1,16 @@
 //! Equalities between tables: what can be found by hash, and what follows from several of them.
 //!
-//! A table without a fitting index would be read whole for each row of the tables before it. If an equality connects it
-//! with them, its rows are kept in memory instead, and found by a hash of the columns in the equality:
+//! If an equality connects a table with those before it, its rows can be kept in memory, and found by a hash of the columns
+//! in the equality, instead of being looked for by an index, or read whole, for each row before it:
 //!
 //! ```text
 //! FROM a JOIN b ON b.x = a.x AND b.y > 5       step a: scan
 //!                                              step b: rows of b with y > 5, by hash of x; filter b.x = a.x
 //! ```
+//!
+//! With a fitting index the cost decides: [`hash_cost`] of all rows against [`lookup_cost`] of each. Estimates can be wrong
+//! in both directions; so the first rows use the index in any case, and a table is kept as well when many more rows come
+//! than were expected ([`HashPlan::lookups`]).
 //!
 //! The equality itself stays a filter, so a hash only has to be the same for equal values. Columns alone are keys: no
 //! value is computed that nested loops would not have computed. Tables whose rows are locked are read by nested loops.
@@ -18,9 +22,10 @@
 use format::collation::CollationId;
 use storage::ReadMode;
 
-use super::Source;
+use super::{Source, SourceKind};
 use super::access::{Access, Choice};
 use super::logical::Mask;
+use super::pruning::Pruning;
 use crate::expression::{Comparison, Expr, Node, comparison_of};
 use crate::parser::ast::BinaryOp;
 use crate::types::{Kind, TypeInfo};
@@ -45,8 +50,56 @@ pub struct HashKey {
     pub kind: KeyKind,
 }
 
-/// The share of a table's rows that an equality is taken to let through.
-const EQUAL_SHARE: f64 = 0.1;
+/// How a table's rows are kept and found by hash.
+#[derive(Debug)]
+pub struct HashPlan {
+    pub keys: Vec<HashKey>,
+    /// How the rows that are kept are read, and whether an index alone has them. None: as the step's own access says.
+    pub build: Option<(Access, bool)>,
+    /// Which partitions are read for that.
+    pub pruning: Option<Box<Pruning>>,
+    /// So many rows of the tables before it find theirs by the step's access, before the table is kept.
+    pub lookups: u64,
+    /// The table is expected to be kept: more than so many rows are expected before it. Otherwise it is if they come.
+    pub is_expected: bool,
+}
+
+/// What a join costs besides the rows that it reads: the way down an index, the copy of a row that is kept, the search for
+/// a key, and a row that is found so. In rows read in order, as all costs.
+const DESCENT: f64 = 4.0;
+const KEEP: f64 = 1.0;
+const PROBE: f64 = 0.5;
+const FOUND: f64 = 0.3;
+/// A row that is written to a temporary file and read again.
+const SPILL: f64 = 3.0;
+/// Bytes that a kept row is taken to have, and each of its columns.
+const KEPT_ROW_BYTES: f64 = 40.0;
+const KEPT_COLUMN_BYTES: f64 = 12.0;
+
+/// What finding rows by hash costs for `rows` rows of the tables before, of which each finds `found`. `build` is what
+/// reading the kept rows costs, `kept` their number.
+pub fn hash_cost(source: &Source, build: f64, kept: f64, rows: f64, found: f64, memory_bytes: f64) -> f64 {
+    let bytes = kept * (KEPT_ROW_BYTES + KEPT_COLUMN_BYTES * source.needed.len() as f64);
+    let spilled = if bytes > memory_bytes { (kept + rows) * SPILL } else { 0.0 };
+    build + kept * KEEP + rows * (PROBE + found * FOUND) + spilled
+}
+
+/// What finding them by an index costs for each row of the tables before.
+pub fn lookup_cost(choice: &Choice) -> f64 {
+    DESCENT + choice.cost
+}
+
+/// Rows that look by an index first are worth this share of what keeping the table costs: estimates may be wrong.
+const TRIED: f64 = 0.1;
+/// An index that was expected to be cheaper is left when it has cost so many times as much as keeping the table.
+const GIVEN_UP: f64 = 2.0;
+
+/// How many rows look by the index before the table is kept.
+pub fn lookups(choice: &Choice, build: f64, is_expected: bool) -> u64 {
+    let share = if is_expected { TRIED } else { GIVEN_UP };
+    let lookups = (share * build / lookup_cost(choice)).ceil();
+    if is_expected { lookups.max(1.0) as u64 } else { lookups.max(1000.0) as u64 }
+}
 
 /// More columns than this that are all equal to each other are not paired.
 const CLASS_MAX: usize = 8;
@@ -75,6 +128,14 @@ fn equality(condition: &Expr) -> Option<(&Expr, &Expr, KeyKind)> {
     Some((left, right, kind_of(*how, &left.ty, &right.ty)?))
 }
 
+/// Whether a condition can be a key.
+pub fn is_equality(condition: &Expr) -> bool {
+    equality(condition).is_some()
+}
+
+/// The share of a table's rows that an equality is taken to let through, where nothing tells.
+pub const EQUAL_SHARE: f64 = 0.1;
+
 /// The keys by which the rows of a table can be found among those kept, given the tables before it.
 pub fn keys<'e>(
     conditions: impl Iterator<Item = &'e Expr>,
@@ -94,22 +155,11 @@ pub fn keys<'e>(
     keys
 }
 
-/// Whether keeping the rows of a table replaces what was chosen for it.
-pub fn replaces(source: &Source, choice: &Choice) -> bool {
-    if !source.lateral.is_empty() {
-        return false;
-    }
-    match choice.access {
-        Access::Rows => true,
-        Access::Scan { reverse, .. } => !reverse && source.read_mode == ReadMode::Consistent,
-        Access::Point { .. } | Access::Range { .. } | Access::Fulltext(_) | Access::Elements(_) => false,
-    }
-}
-
-/// What it costs then: the table is read once for all the rows before it.
-pub fn cost(choice: &mut Choice, rows_before: f64) {
-    choice.rows = (choice.rows * EQUAL_SHARE).max(1.0);
-    choice.cost = choice.cost / rows_before.max(1.0) + choice.rows;
+/// Whether the rows of a table can be kept: those that are locked are read one by one, and those of a LATERAL query are
+/// others for each row.
+pub fn can_keep(source: &Source) -> bool {
+    let is_consistent = source.table().is_none() || source.read_mode == ReadMode::Consistent;
+    is_consistent && source.lateral.is_empty() && !matches!(source.kind, SourceKind::JsonTable(_))
 }
 
 /// Equalities that follow from those written, without them.

@@ -15,13 +15,14 @@
 
 use super::access::{self, Access, Choice};
 use super::arrays;
-use super::hash_join::{self, HashKey};
+use super::hash_join::{self, HashKey, HashPlan};
 use super::logical::{self, Left, Mask, Nest, Semi, is_volatile};
 use super::selectivity;
 use super::wanted_order::{WantedOrder, settle_order, settle_relevance};
 use super::{Estimate, Filter, PlanContext, SelectPlan, Source, SourceKind, Step, SubqueryPlan, TableStep, pruning};
 use crate::error::{Error, Result};
 use crate::expression::Expr;
+use crate::types::Switches;
 
 /// Nests of more tables than this are ordered table by table.
 const TABLES_SEARCHED: usize = 8;
@@ -46,6 +47,7 @@ struct Planner<'p, 'c> {
     sources: &'p [Source],
     reads: Reads<'p>,
     straight: bool,
+    switches: Switches,
 }
 
 /// A condition that waits for its tables.
@@ -57,10 +59,10 @@ struct Waiting {
     is_implied: bool,
 }
 
-/// How a table is read, and the keys by which its rows are found once they are kept.
+/// How a table is read, and how its rows are found once they are kept.
 struct Way {
     choice: Choice,
-    hash: Vec<HashKey>,
+    hash: Option<HashPlan>,
 }
 
 /// How many combinations of rows a join is expected to look at.
@@ -84,7 +86,8 @@ pub fn plan(context: &PlanContext<'_>, plan: &mut SelectPlan, mut root: Nest, st
         if free { constants.push(condition) } else { kept.push(condition) }
     }
     root.conditions = kept;
-    let planner = Planner { context, sources: &plan.sources, reads, straight };
+    let switches = context.eval.session.optimizer_switches();
+    let planner = Planner { context, sources: &plan.sources, reads, straight, switches };
     let mut estimate = Estimate { rows: 1.0, cost: 0.0 };
     let wanted = WantedOrder::of(plan, &root);
     let mut steps = planner.nest(root, 0, &mut estimate, wanted.as_ref())?;
@@ -181,7 +184,7 @@ impl Planner<'_, '_> {
                 places.push((steps.len(), placed, estimate.rows));
                 continue;
             }
-            let Some((at, Way { choice, hash })) = next else {
+            let Some((at, way)) = next else {
                 // What a JSON_TABLE reads can only be read behind it.
                 return Err(match tables.iter().find(|table| self.requires(**table) & !placed != 0) {
                     Some(table) => Error::lateral_join(&self.sources[*table].alias),
@@ -189,27 +192,32 @@ impl Planner<'_, '_> {
                 });
             };
             let source = tables.remove(at);
-            *estimate = self.joined(estimate, source, placed, &waiting, &choice);
+            *estimate = self.joined(estimate, source, placed, &waiting, &way);
+            let Way { choice, mut hash } = way;
             placed |= 1 << source;
             let before = placed & !(1 << source);
             let mut filters = Vec::new();
             let candidates = candidates(&waiting, before, source);
-            let pruning = self.sources[source].division.as_ref().and_then(|_| {
-                // Rows that are kept serve all rows of the tables before.
-                let before = if hash.is_empty() { before } else { 0 };
+            let pruned = |before: Mask| {
                 let known = |expr: &Expr| self.reads.of(expr) & !before == 0 && !is_volatile(expr);
                 let conditions = candidates.iter().map(|number| &waiting[*number]);
                 let conditions = conditions.filter(|condition| condition.needs & !(before | 1 << source) == 0);
                 let conditions: Vec<&Expr> = conditions.map(|condition| &condition.expr).collect();
                 pruning::pruning(&self.sources[source], &conditions, &known)
-            });
+            };
+            let is_divided = self.sources[source].division.is_some();
+            let pruning = if is_divided { pruned(before) } else { None };
+            if let Some(hash) = hash.as_mut().filter(|_| is_divided) {
+                // Rows that are kept serve all rows of the tables before.
+                hash.pruning = pruned(0);
+            }
             for (number, condition) in waiting.iter_mut().enumerate() {
                 if condition.placed || condition.needs & !placed != 0 {
                     continue;
                 }
                 condition.placed = true;
                 let answered = choice.answered.iter().any(|at| candidates[*at] == number);
-                if condition.is_implied && !answered && hash.is_empty() {
+                if condition.is_implied && !answered && hash.is_none() {
                     continue;
                 }
                 let is_local = condition.needs == 1 << source && !is_volatile(&condition.expr);
@@ -256,8 +264,7 @@ impl Planner<'_, '_> {
     ) -> Option<(usize, Way)> {
         let mut best: Option<(usize, Way, f64)> = None;
         for (at, &table) in tables.iter().enumerate() {
-            let choice = self.best_choice(table, placed, waiting, wanted);
-            let way = self.kept_or_read(table, placed, waiting, choice, rows);
+            let way = self.way(table, placed, waiting, wanted, rows);
             // What this step multiplies the work by, before the work itself.
             let weight = way.choice.rows * 1000.0 + way.choice.cost;
             if best.as_ref().is_none_or(|(.., other)| weight < *other) {
@@ -306,13 +313,17 @@ impl Planner<'_, '_> {
     }
 
     /// What is expected once a table is joined.
-    fn joined(&self, before: &Estimate, table: usize, placed: Mask, waiting: &[Waiting], choice: &Choice) -> Estimate {
+    fn joined(&self, before: &Estimate, table: usize, placed: Mask, waiting: &[Waiting], way: &Way) -> Estimate {
+        let choice = &way.choice;
+        let is_scan = matches!(choice.access, Access::Scan { .. } | Access::Rows);
         let numbers = candidates(waiting, placed, table);
         let mut share = 1.0;
         for (at, number) in numbers.iter().enumerate() {
             let condition = &waiting[*number];
+            let is_key = is_scan && way.hash.is_some() && hash_join::is_equality(&condition.expr);
             let counted = condition.is_implied
                 || choice.answered.contains(&at)
+                || is_key && condition.needs & placed != 0
                 || selectivity::is_of_access(&condition.expr, &self.sources[table], &choice.access);
             if !counted {
                 share *= selectivity::share(&condition.expr);
@@ -346,9 +357,8 @@ impl Planner<'_, '_> {
             }
             let placed = mask_of(set);
             for (at, &table) in tables.iter().enumerate().filter(|(at, _)| set >> at & 1 == 0) {
-                let choice = self.best_choice(table, placed, waiting, None);
-                let way = self.kept_or_read(table, placed, waiting, choice, estimate.rows);
-                let joined = self.joined(&estimate, table, placed, waiting, &way.choice);
+                let way = self.way(table, placed, waiting, None, estimate.rows);
+                let joined = self.joined(&estimate, table, placed, waiting, &way);
                 let with = set | 1 << at;
                 if best[with].as_ref().is_none_or(|(known, ..)| weight(&joined) < weight(known)) {
                     best[with] = Some((joined, at, way));
@@ -373,19 +383,111 @@ impl Planner<'_, '_> {
         })
     }
 
-    /// Whether the rows of a table are better kept and found by hash than read as chosen.
-    fn kept_or_read(&self, table: usize, placed: Mask, waiting: &[Waiting], mut choice: Choice, rows: f64) -> Way {
-        let mut hash = Vec::new();
-        // The rows of a JSON_TABLE are others for each row before it.
-        let is_lateral = matches!(self.sources[table].kind, SourceKind::JsonTable(_));
-        if placed != 0 && !is_lateral && hash_join::replaces(&self.sources[table], &choice) {
-            let conditions = candidates(waiting, placed, table).into_iter().map(|number| &waiting[number].expr);
-            hash = hash_join::keys(conditions, 1 << table, &|expr| self.reads.of(expr));
+    /// How a table is read behind those placed, which give `rows` rows: as cheap as possible for all of them.
+    fn way(
+        &self,
+        table: usize,
+        placed: Mask,
+        waiting: &[Waiting],
+        wanted: Option<&WantedOrder>,
+        rows: f64,
+    ) -> Way {
+        let source = &self.sources[table];
+        let mut choice = self.best_choice(table, placed, waiting, wanted);
+        if placed == 0 {
+            return Way { choice, hash: None };
         }
-        if !hash.is_empty() {
-            hash_join::cost(&mut choice, rows);
+        let is_scan = matches!(choice.access, Access::Scan { .. } | Access::Rows);
+        let numbers = candidates(waiting, placed, table);
+        let can_keep = hash_join::can_keep(source)
+            && !matches!(choice.access, Access::Fulltext(_) | Access::Scan { reverse: true, .. })
+            && self.switches.has(Switches::HASH_JOIN);
+        let keys = match can_keep {
+            true => {
+                let conditions = numbers.iter().map(|number| &waiting[*number].expr);
+                hash_join::keys(conditions, 1 << table, &|expr| self.reads.of(expr))
+            }
+            false => Vec::new(),
+        };
+        if keys.is_empty() {
+            if !is_scan {
+                choice.cost = hash_join::lookup_cost(&choice);
+            }
+            return Way { choice, hash: None };
         }
-        Way { choice, hash }
+        let memory_bytes = self.context.eval.session.join_buffer_bytes() as f64;
+        let share = self.local_share(table, &numbers, waiting, None);
+        if is_scan {
+            // Without an index the table is read once for all rows before it.
+            let (all, build) = (choice.rows, choice.cost);
+            choice.rows = (all * self.key_share(table, &keys, all)).max(1.0);
+            let kept = (all * share).max(1.0);
+            let found = choice.rows * share;
+            choice.cost = hash_join::hash_cost(source, build, kept, rows, found, memory_bytes) / rows.max(1.0);
+            let hash = HashPlan { keys, build: None, pruning: None, lookups: 1, is_expected: true };
+            return Way { choice, hash: Some(hash) };
+        }
+        // The rows that would be kept: by the conditions on this table alone.
+        let mut own = self.choices(table, 0, waiting);
+        own.retain(|own| !matches!(own.access, Access::Point { .. } | Access::Fulltext(_)));
+        let own = own.into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost));
+        let by_index = hash_join::lookup_cost(&choice);
+        let Some(own) = own else {
+            choice.cost = by_index;
+            return Way { choice, hash: None };
+        };
+        // As with scans: it may have grown.
+        let build = own.cost.max(access::SCAN_ROWS_MIN);
+        let kept = (own.rows * self.local_share(table, &numbers, waiting, Some(&own.access))).max(1.0);
+        let found = (choice.rows * share).min(kept);
+        let by_hash = hash_join::hash_cost(source, build, kept, rows, found, memory_bytes);
+        let is_expected = by_hash < rows * by_index;
+        // What follows from other conditions is evaluated for the hash's sake alone.
+        let implied = |number: &usize| waiting[*number].is_implied;
+        if !is_expected && numbers.iter().any(implied) {
+            choice.cost = by_index;
+            return Way { choice, hash: None };
+        }
+        let lookups = hash_join::lookups(&choice, build + kept, is_expected);
+        choice.cost = if is_expected { by_hash / rows.max(1.0) } else { by_index };
+        let build = Some((own.access, own.covering));
+        let hash = HashPlan { keys, build, pruning: None, lookups, is_expected };
+        Way { choice, hash: Some(hash) }
+    }
+
+    /// The share of rows that the conditions on a table alone let through, but for those of an access.
+    fn local_share(&self, table: usize, numbers: &[usize], waiting: &[Waiting], access: Option<&Access>) -> f64 {
+        let source = &self.sources[table];
+        let mut share = 1.0;
+        for condition in numbers.iter().map(|number| &waiting[*number]) {
+            let of_access = access.is_some_and(|access| selectivity::is_of_access(&condition.expr, source, access));
+            if condition.needs == 1 << table && !of_access {
+                share *= selectivity::share(&condition.expr);
+            }
+        }
+        share
+    }
+
+    /// The share of a table's rows that have the key of one row before it.
+    fn key_share(&self, table: usize, keys: &[HashKey], rows: f64) -> f64 {
+        let source = &self.sources[table];
+        let distinct = |key: &HashKey| {
+            let column = self.reads.slots[key.build.as_column()?].1 as usize;
+            access::distinct_values(self.context, source, column)
+        };
+        let share = |key: &HashKey| match distinct(key) {
+            Some(distinct) => 1.0 / distinct.max(1.0),
+            None if source.table().is_none() => 1.0 / rows.max(1.0),
+            None => hash_join::EQUAL_SHARE,
+        };
+        keys.iter().map(share).fold(1.0, f64::min)
+    }
+
+    fn choices(&self, table: usize, placed: Mask, waiting: &[Waiting]) -> Vec<Choice> {
+        let numbers = candidates(waiting, placed, table);
+        let conditions: Vec<&Expr> = numbers.iter().map(|number| &waiting[*number].expr).collect();
+        let known = |expr: &Expr| self.reads.of(expr) & !placed == 0 && !is_volatile(expr);
+        access::choices(self.context, &self.sources[table], &conditions, &known)
     }
 
     fn best_choice(&self, table: usize, placed: Mask, waiting: &[Waiting], wanted: Option<&WantedOrder>) -> Choice {

@@ -47,6 +47,7 @@ pub mod logical;
 pub mod made;
 pub mod members;
 pub mod nest;
+pub mod once;
 pub mod physical;
 pub mod pruning;
 pub mod query;
@@ -90,7 +91,7 @@ use crate::table_locks::LockedTables;
 use crate::types::TypeInfo;
 
 pub use access::Access;
-pub use hash_join::{HashKey, KeyKind};
+pub use hash_join::{HashKey, HashPlan, KeyKind};
 pub use range::{Interval, KeyExpr, PartRange};
 pub use window::WindowCall;
 
@@ -339,15 +340,34 @@ pub struct TableStep {
     pub access: Access,
     /// The access alone reads the columns of an index, not of the table.
     pub covering: bool,
-    /// Its rows are kept when they are read for the second time, and are found by these keys from then on. Empty: they
-    /// are read again for each row of the tables before it.
-    pub hash: Vec<HashKey>,
+    /// How its rows are kept and found by hash. None: they are read for each row of the tables before it.
+    pub hash: Option<HashPlan>,
     pub filters: Vec<Filter>,
     /// What tells which partitions are read; None: all that the query names.
     pub pruning: Option<Box<pruning::Pruning>>,
     /// For EXPLAIN.
     pub rows: u64,
     pub possible_keys: Vec<usize>,
+}
+
+impl TableStep {
+    /// How its rows are kept, if that is expected.
+    pub fn kept(&self) -> Option<&HashPlan> {
+        self.hash.as_ref().filter(|hash| hash.is_expected)
+    }
+
+    /// How most of its rows are expected to be read, and whether an index alone has them.
+    pub fn shown_access(&self) -> (&Access, bool) {
+        match self.kept().and_then(|hash| hash.build.as_ref()) {
+            Some((access, covering)) => (access, *covering),
+            None => (&self.access, self.covering),
+        }
+    }
+
+    /// Whether that access answers a condition.
+    pub fn answers(&self, filter: &Filter) -> bool {
+        filter.answered && self.kept().is_none_or(|hash| hash.build.is_none())
+    }
 }
 
 pub struct Filter {

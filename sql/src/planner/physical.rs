@@ -12,7 +12,7 @@ use format::value::ColumnType;
 use super::logical::{self, Block, Query};
 use super::{
     Derived, Estimate, GroupPlan, PlanContext, QueryPlan, RecursivePlan, SelectPlan, Source, SourceKind, Step,
-    StoredOutput, SubqueryPlan, UnionPlan, WindowPlan, WorkingPlan, join,
+    StoredOutput, SubqueryPlan, UnionPlan, WindowPlan, WorkingPlan, join, once,
 };
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node};
@@ -136,6 +136,7 @@ pub fn block(context: &PlanContext<'_>, mut block: Block) -> Result<(SelectPlan,
         order_by_index: false,
     };
     let mut estimate = join::plan(context, &mut plan, block.from, block.straight)?;
+    once::hold_constants(&mut plan);
     if plan.group.as_ref().is_some_and(|group| group.keys.is_empty()) {
         estimate.rows = 1.0;
     } else if plan.group.is_some() || plan.distinct {

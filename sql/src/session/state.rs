@@ -232,6 +232,10 @@ impl SessionState for View<'_> {
         self.variables.settings.check_constraint_checks
     }
 
+    fn join_buffer_bytes(&self) -> u64 {
+        self.variables.settings.join_buffer_bytes
+    }
+
     fn max_join_size(&self) -> u64 {
         let settings = &self.variables.settings;
         if settings.sql_big_selects { u64::MAX } else { settings.max_join_size }

@@ -53,6 +53,57 @@ pub(super) fn with_key(table: &Table, columns: &ColumnSet) -> ColumnSet {
     all
 }
 
+/// A column that stands at the same place in every clustered record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    column: u16,
+    start: u16,
+    end: u16,
+}
+
+/// Finds the places of columns, if they are the same in every clustered record; no places: they are not.
+pub(super) fn constant_places(table: &Table, columns: &ColumnSet, places: &mut Vec<Place>) {
+    places.clear();
+    let (clustered, layout) = (&table.indexes[0], &table.rows().leaf);
+    let has_row_id = matches!(clustered.fields[0].source, FieldSource::RowId);
+    if has_row_id || clustered.unique_fields + 1 >= layout.constant_fields() {
+        return;
+    }
+    for column in columns.iter() {
+        let field = clustered.field_of_column.get(column).copied().flatten().map_or(usize::MAX, usize::from);
+        let (start, end) = match field < layout.constant_fields() {
+            true => (layout.constant_start(field), layout.constant_start(field + 1)),
+            false => (None, None),
+        };
+        let (Some(start), Some(end)) = (start, end) else { return places.clear() };
+        places.push(Place { column: column as u16, start: start as u16, end: end as u16 });
+    }
+}
+
+/// Copies columns that stand at constant places into a row.
+#[inline]
+pub(super) fn fill_constant(
+    table: &Table,
+    page: &[u8],
+    origin: usize,
+    places: &[Place],
+    row: &mut Row,
+) -> Result<()> {
+    let (clustered, layout) = (&table.indexes[0], &table.rows().leaf);
+    row.clear(table.columns.len());
+    let end = layout.constant_start(layout.constant_fields()).unwrap_or(0);
+    let Some(record) = page.get(origin..origin + end) else {
+        return Err(damaged(format::Error::corrupt("record data beyond the page", origin)));
+    };
+    for place in places {
+        row.set(usize::from(place.column), Some(&record[usize::from(place.start)..usize::from(place.end)]));
+    }
+    let system = layout.constant_start(clustered.unique_fields).unwrap_or(0);
+    row.trx_id = TrxId::read(&record[system..]);
+    row.roll_ptr = RollPtr::read(&record[system + TrxId::BYTES..]);
+    Ok(())
+}
+
 /// Copies the columns of the clustered record at `origin` into a row.
 #[inline]
 pub(super) fn fill(

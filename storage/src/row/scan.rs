@@ -22,13 +22,13 @@ use std::ops::Bound;
 use format::ids::PageId;
 use format::page::header;
 use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
-use format::record::{self, RecordBuffer, is_deleted};
+use format::record::{self, RecordBuffer, has_other_layout, is_deleted};
 
 mod locking;
 mod older;
 
 use super::entry::{Key, damaged, prefix_of};
-use super::fill::{fill, fill_from_entry, read_visible, with_key};
+use super::fill::{Place, constant_places, fill, fill_constant, fill_from_entry, read_visible, with_key};
 use super::version::{Visible, record_has_entry};
 use super::{Context, Scratch, Table};
 use crate::error::{Error, Result};
@@ -50,6 +50,7 @@ struct Buffers {
     entries: Vec<(RecordBuffer, bool)>,
     last: RecordBuffer,
     ends: [End; 2],
+    places: Vec<Place>,
 }
 
 /// Buffer sets that a thread keeps.
@@ -128,6 +129,8 @@ pub struct Scan {
     columns: ColumnSet,
     /// Whether entries of the index answer without the row.
     covering: bool,
+    /// Where the columns stand in every record of the clustered index; empty if that differs.
+    places: Vec<Place>,
     lower: End,
     upper: End,
     reverse: bool,
@@ -165,14 +168,19 @@ impl Scan {
             ReadMode::Consistent | ReadMode::Source => *columns,
             _ => with_key(table, columns),
         };
-        let Buffers { batch, entries, last, ends: [mut lower, mut upper] } =
+        let Buffers { batch, entries, last, ends: [mut lower, mut upper], mut places } =
             POOL.with_borrow_mut(Vec::pop).unwrap_or_default();
+        places.clear();
+        if index == 0 {
+            constant_places(table, &columns, &mut places);
+        }
         lower.set(table, index, &range.lower);
         upper.set(table, index, &range.upper);
         Scan {
             index,
             mode,
             columns,
+            places,
             covering: index != 0 && table.indexes[index].covers(&columns),
             lower,
             upper,
@@ -384,6 +392,13 @@ impl Scan {
             }
             let has_long = self.take(ctx, trx, table, &page, usize::from(origin), newest)?;
             if self.count + self.entry_count >= batch_rows || has_long {
+                // A range that ends here, as that of a key does, needs not be searched again.
+                let next = if self.reverse { index::prev(&page, origin) } else { index::next(&page, origin) };
+                let next = next.map_err(damaged)?;
+                if !inside && next != SUPREMUM && next != INFIMUM && self.is_beyond(table, &page, next)? {
+                    self.progress = Progress::End;
+                    break;
+                }
                 self.note(table, &page, origin, Progress::Behind)?;
                 noted = Some(());
                 break;
@@ -411,6 +426,17 @@ impl Scan {
     ) -> Result<bool> {
         if self.index == 0 {
             let row = &mut self.batch[self.count];
+            if !self.places.is_empty()
+                && !has_other_layout(page, origin)
+                && (newest || trx.sees(table.rows().leaf.trx_id(page, origin).map_err(damaged)?))
+            {
+                if is_deleted(page, origin) {
+                    return Ok(false);
+                }
+                fill_constant(table, page, origin, &self.places, row)?;
+                self.count += 1;
+                return Ok(false);
+            }
             if read_visible(ctx, trx, table, page, origin, newest, &self.columns, row)? {
                 self.count += 1;
                 return Ok(row.stored_bytes() > (1 << 16));
@@ -519,6 +545,7 @@ impl Drop for Scan {
                     entries: std::mem::take(&mut self.entries),
                     last: std::mem::take(&mut self.last),
                     ends: [std::mem::take(&mut self.lower), std::mem::take(&mut self.upper)],
+                    places: std::mem::take(&mut self.places),
                 });
             }
         });

@@ -7,8 +7,14 @@ use super::{BASE, Decimal, DecimalError, WORD_DIGITS, WORDS, words_of};
 /// Room for the product of two numbers, and for a dividend with zeros appended.
 const WIDE: usize = 4 * WORDS;
 
+/// The base as what two words are computed in.
+const WIDE_BASE: u64 = BASE as u64;
+
 impl Decimal {
     pub fn add(&self, other: &Decimal) -> Result<Decimal, DecimalError> {
+        if let (Some(left), Some(right)) = (self.short(), other.short()) {
+            return Ok(Decimal::of_short(left.signed() + right.signed(), self.scale.max(other.scale)));
+        }
         if self.negative == other.negative {
             return add_magnitudes(self, other).map(|sum| sum.signed(self.negative));
         }
@@ -22,8 +28,70 @@ impl Decimal {
         self.add(&other.neg())
     }
 
+    /// Adds a number to this one; after an error this is any number. Sums of many rows are made so.
+    pub fn accumulate(&mut self, other: &Decimal) -> Result<(), DecimalError> {
+        let is_aligned = self.scale == other.scale
+            && self.negative == other.negative
+            && self.integer_words >= other.integer_words
+            && self.integer_words > 0;
+        if !is_aligned {
+            *self = self.add(other)?;
+            return Ok(());
+        }
+        let before = (self.integer_words - other.integer_words) as usize;
+        let mut carry = 0;
+        for at in (0..self.length()).rev() {
+            let added = if at >= before { other.words[at - before] } else { 0 };
+            if at < before && carry == 0 {
+                break;
+            }
+            let sum = self.words[at] + added + carry;
+            carry = u32::from(sum >= BASE);
+            self.words[at] = if sum >= BASE { sum - BASE } else { sum };
+        }
+        if carry > 0 { self.push_front(carry) } else { Ok(()) }
+    }
+
+    /// The number as one word before the point and one behind it, if it is no longer.
+    #[inline]
+    fn short(&self) -> Option<Short> {
+        if self.integer_words > 1 || self.scale as usize > WORD_DIGITS {
+            return None;
+        }
+        let at = self.integer_words as usize;
+        let integer = if at == 1 { self.words[0] } else { 0 };
+        Some(Short { integer: integer.into(), fraction: self.words[at].into(), negative: self.negative })
+    }
+
+    /// A number of units of the last place of one word behind the point.
+    #[inline]
+    fn of_short(units: i64, scale: u8) -> Decimal {
+        let mut number = Decimal { scale, negative: units < 0, ..Decimal::ZERO };
+        let magnitude = units.unsigned_abs();
+        let (integer, fraction) = (magnitude / WIDE_BASE, (magnitude % WIDE_BASE) as u32);
+        number.put_short(integer);
+        number.words[number.integer_words as usize] = fraction;
+        number
+    }
+
+    /// Writes up to two words before the point.
+    #[inline]
+    fn put_short(&mut self, integer: u64) {
+        if integer >= WIDE_BASE {
+            self.words[0] = (integer / WIDE_BASE) as u32;
+            self.words[1] = (integer % WIDE_BASE) as u32;
+            self.integer_words = 2;
+        } else if integer > 0 {
+            self.words[0] = integer as u32;
+            self.integer_words = 1;
+        }
+    }
+
     /// The product, with as many digits behind the point as the factors have together.
     pub fn mul(&self, other: &Decimal) -> Result<Decimal, DecimalError> {
+        if let (Some(left), Some(right)) = (self.short(), other.short()) {
+            return Ok(left.product(&right, self.scale + other.scale));
+        }
         let scale = self.scale as usize + other.scale as usize;
         let integer_words = words_of((self.integer_digits() + other.integer_digits()) as usize);
         if integer_words > WORDS {
@@ -127,6 +195,38 @@ impl Decimal {
     /// With at most so many words behind the point.
     fn with_fraction_words(&self, words: usize) -> Decimal {
         self.truncate(((words * WORD_DIGITS) as i32).min(i32::from(self.scale)))
+    }
+}
+
+/// A number of one word before the point and one behind it.
+struct Short {
+    integer: u64,
+    fraction: u64,
+    negative: bool,
+}
+
+impl Short {
+    /// In units of the last place of the word behind the point.
+    #[inline]
+    fn signed(&self) -> i64 {
+        let units = (self.integer * WIDE_BASE + self.fraction) as i64;
+        if self.negative { -units } else { units }
+    }
+
+    /// The product, whose scale is the sum of the factors'.
+    #[inline]
+    fn product(&self, other: &Short, scale: u8) -> Decimal {
+        let low = self.fraction * other.fraction;
+        let middle = self.integer * other.fraction + self.fraction * other.integer + low / WIDE_BASE;
+        let high = self.integer * other.integer + middle / WIDE_BASE;
+        let mut number = Decimal { scale, ..Decimal::ZERO };
+        number.put_short(high);
+        let at = number.integer_words as usize;
+        // Digits behind the scale are zeros: each factor has as many as its own scale leaves.
+        number.words[at] = (middle % WIDE_BASE) as u32;
+        number.words[at + 1] = (low % WIDE_BASE) as u32;
+        number.negative = self.negative != other.negative && (high > 0 || number.words[at] > 0 || low > 0);
+        number
     }
 }
 
