@@ -116,22 +116,48 @@ pub fn plan_joined_delete(context: &PlanContext<'_>, delete: &ast::JoinedDelete)
     Ok(JoinedDeletePlan { ignore: delete.ignore, select, targets })
 }
 
-/// The tables that a DELETE names, by their numbers in the join.
+/// The tables that a DELETE names, by their numbers in the join. One with an alias has no other name; a bare name of
+/// another is that of a table of the current database, so that nothing is deleted in a database that was not named.
+///
+/// # Errors
+/// 1109 for a table that is not there, 1046 if there is no current database, 1066 for a name of two.
 pub(super) fn target_numbers(level: &Level<'_>, delete: &ast::JoinedDelete) -> Result<Vec<usize>> {
+    let mut has_alias = Vec::with_capacity(level.sources.len());
+    delete.tables.iter().for_each(|tables| aliases(tables, &mut has_alias));
     let mut numbers: Vec<usize> = Vec::with_capacity(delete.targets.len());
     for name in &delete.targets {
-        let found = level.sources.iter().position(|source| {
-            let database = name.database.as_deref().or(Some(&*source.database));
-            source.is_called(database, &name.name)
-        });
-        let found = found.ok_or_else(|| Error::unknown_table_in(&name.name, "MULTI DELETE"))?;
-        if numbers.contains(&found) {
+        let database = name.database.as_deref().or(level.context.database);
+        let is_meant = |at: &usize| {
+            let source = &level.sources[*at];
+            match has_alias.get(*at) {
+                Some(true) => name.database.is_none() && source.is_called(None, &name.name),
+                _ => database.is_some() && source.is_called(database, &name.name),
+            }
+        };
+        let mut found = (0..level.sources.len()).filter(is_meant);
+        let number = found.next().ok_or_else(|| match database {
+            None => Error::no_database(),
+            Some(_) => Error::unknown_table_in(&name.name, "MULTI DELETE"),
+        })?;
+        if numbers.contains(&number) || found.next().is_some() {
             return Err(Error::not_unique_table(&name.name));
         }
-        numbers.push(found);
+        numbers.push(number);
     }
     numbers.sort_unstable();
     Ok(numbers)
+}
+
+/// Of each table of a join, whether it has an alias.
+fn aliases(tables: &ast::TableRef, out: &mut Vec<bool>) {
+    match tables {
+        ast::TableRef::Table { alias, .. } => out.push(alias.is_some()),
+        ast::TableRef::Derived { .. } | ast::TableRef::JsonTable(_) => out.push(true),
+        ast::TableRef::Join { left, right, .. } => {
+            aliases(left, out);
+            aliases(right, out);
+        }
+    }
 }
 
 /// A table whose rows are updated, by its number in the join.

@@ -77,7 +77,11 @@ fn accepts_block(block: &Block, condition: &Expr, base: usize) -> bool {
     if block.limit.is_some() || block.calc_found_rows || block.sources.is_empty() {
         return false;
     }
+    // A user variable is set for all rows, also for those that the condition leaves out: people number rows so.
     let mut is_movable = true;
+    block.for_each_expr(&mut |expr| {
+        expr.walk(&mut |expr| is_movable &= !matches!(expr.node, Node::AssignVariable(..)));
+    });
     condition.for_each_column(&mut |slot| {
         let selected = &block.output[slot - base];
         is_movable &= !is_volatile(selected);
