@@ -186,12 +186,7 @@ impl<'a> Runner<'a> {
 
     /// The partitions of a table that a step reads; None: it has none.
     #[inline]
-    fn partitions(
-        &self,
-        source: usize,
-        pruning: Option<&Pruning>,
-        row: &JoinRow<'_>,
-    ) -> Result<Option<PartitionSet>> {
+    fn partitions(&self, source: usize, pruning: Option<&Pruning>, row: &JoinRow<'_>) -> Result<Option<PartitionSet>> {
         let source = &self.plan.sources[source];
         let (SourceKind::Table(table), Some(division)) = (&source.kind, &source.division) else { return Ok(None) };
         pruning::partitions(division, pruning, table, self.context, row).map(Some)

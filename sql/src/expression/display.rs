@@ -216,7 +216,9 @@ impl Printer<'_> {
             }
             Node::Match { args, .. } => self.call("match", args),
             Node::Cast { expr, .. } | Node::CastArray { expr, .. } => self.call("cast", [&**expr]),
-            Node::ToCharset { expr, .. } | Node::Retyped(expr) | Node::Fitted(expr) | Node::Once(expr) => self.expr(expr),
+            Node::ToCharset { expr, .. } | Node::Retyped(expr) | Node::Fitted(expr) | Node::Once(expr) => {
+                self.expr(expr)
+            }
             Node::Trim { remove, expr, .. } => self.call("trim", remove.as_deref().into_iter().chain([&**expr])),
             Node::Extract { expr, .. } => self.call("extract", [&**expr]),
             Node::DateAdd { expr, interval, subtract, .. } => {

@@ -210,7 +210,11 @@ pub fn aggregate(function: AggregateFunction, arg: Option<&TypeInfo>, increment:
             _ => decimal_of(integer + 22, scale, false),
         },
         AggregateFunction::Avg => match rank(arg) {
-            Rank::Double => TypeInfo::double(),
+            // Of DOUBLE(M, D) as many digits behind the point as of a decimal.
+            Rank::Double => match floating_decimals(arg).saturating_add(increment) {
+                fixed if fixed < DECIMALS_NOT_FIXED => TypeInfo::double_fixed(fixed),
+                _ => TypeInfo::double(),
+            },
             _ => decimal_of(integer, scale + increment as u32, false),
         },
         AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {

@@ -350,7 +350,11 @@ fn access(plan: &SelectPlan, step: &TableStep, facts: &TableFacts) -> String {
             format!("{kind} lookup on {alias} using {key} ({}){reverse}", equalities(&mut keys))
         }
         Access::Range { .. } => {
-            let answered = step.filters.iter().filter(|filter| filter.answered && step.kept().is_none()).map(|filter| &filter.expr);
+            let answered = step
+                .filters
+                .iter()
+                .filter(|filter| filter.answered && step.kept().is_none())
+                .map(|filter| &filter.expr);
             let over = all_of(answered, &names).map_or(String::new(), |condition| format!(" over {condition}"));
             format!("{kind} range scan on {alias} using {key}{over}{reverse}")
         }

@@ -22,10 +22,10 @@
 use format::collation::CollationId;
 use storage::ReadMode;
 
-use super::{Source, SourceKind};
 use super::access::{Access, Choice};
 use super::logical::Mask;
 use super::pruning::Pruning;
+use super::{Source, SourceKind};
 use crate::expression::{Comparison, Expr, Node, comparison_of};
 use crate::parser::ast::BinaryOp;
 use crate::types::{Kind, TypeInfo};

@@ -384,14 +384,7 @@ impl Planner<'_, '_> {
     }
 
     /// How a table is read behind those placed, which give `rows` rows: as cheap as possible for all of them.
-    fn way(
-        &self,
-        table: usize,
-        placed: Mask,
-        waiting: &[Waiting],
-        wanted: Option<&WantedOrder>,
-        rows: f64,
-    ) -> Way {
+    fn way(&self, table: usize, placed: Mask, waiting: &[Waiting], wanted: Option<&WantedOrder>, rows: f64) -> Way {
         let source = &self.sources[table];
         let mut choice = self.best_choice(table, placed, waiting, wanted);
         if placed == 0 {

@@ -82,13 +82,7 @@ pub(super) fn constant_places(table: &Table, columns: &ColumnSet, places: &mut V
 
 /// Copies columns that stand at constant places into a row.
 #[inline]
-pub(super) fn fill_constant(
-    table: &Table,
-    page: &[u8],
-    origin: usize,
-    places: &[Place],
-    row: &mut Row,
-) -> Result<()> {
+pub(super) fn fill_constant(table: &Table, page: &[u8], origin: usize, places: &[Place], row: &mut Row) -> Result<()> {
     let (clustered, layout) = (&table.indexes[0], &table.rows().leaf);
     row.clear(table.columns.len());
     let end = layout.constant_start(layout.constant_fields()).unwrap_or(0);
