@@ -67,10 +67,14 @@ impl<'a> Copier<'a> {
         let mut columns = Vec::with_capacity(sources.len());
         let mut numbered = None;
         let is_same = |column: &Column, old: &Column| old.ty == column.ty && (column.nullable || !old.nullable);
-        // Where a value changes, those that are computed from it may.
+        // Where a value changes, those that are computed from it may. Expressions are compared by their text, so each name
+        // in it must mean the column that it meant.
         let keeps_values = definition.columns.iter().zip(sources).all(|(column, source)| match source {
-            Source::Old(ordinal) => is_same(column, &table.columns[*ordinal]),
-            Source::New => true,
+            Source::Old(ordinal) => {
+                let old = &table.columns[*ordinal];
+                is_same(column, old) && storage::same_name(&column.name, &old.name)
+            }
+            Source::New => table.columns.iter().all(|old| !storage::same_name(&column.name, &old.name)),
         });
         for (column, source) in definition.columns.iter().zip(sources) {
             let from = match source {

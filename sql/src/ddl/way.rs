@@ -161,7 +161,11 @@ impl Change {
                 continue;
             };
             let old = &table.columns[*ordinal];
-            if old.ty != column.ty || old.generated != column.generated {
+            // A column that takes the name of another gives expressions of the same text another meaning.
+            let takes_a_name = !storage::same_name(&old.name, &column.name)
+                && table.columns.iter().any(|other| storage::same_name(&other.name, &column.name))
+                && self.definition.columns.iter().any(|column| column.generated.is_some());
+            if old.ty != column.ty || old.generated != column.generated || takes_a_name {
                 way = Way::Copy;
             }
             // Rows without a number get one.
