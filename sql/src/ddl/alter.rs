@@ -275,6 +275,13 @@ impl Change {
             .collect();
         let stays = |name: &str| places.iter().any(|(old, new)| same_name(old, name) && same_name(new, name));
         computed::check_dependants(table, &mut self.definition, &stays, &self.computed)?;
+        // Rows stay in their partitions, so the columns that decide on these stay, too.
+        if let (None, Some(partitioning)) = (&self.partition_by, &self.definition.partitioning) {
+            let names = partition::column_names(&partitioning.rule)?;
+            if let Some(gone) = names.iter().find(|name| !stays(name)) {
+                return Err(Error::column_of_partitions(gone));
+            }
+        }
         let specs = std::mem::take(&mut self.computed);
         let name = self.definition.name.clone();
         computed::settle(context, &name, &specs, &mut self.definition.columns)?;

@@ -74,6 +74,13 @@ impl Error {
         Error::new(3837, b"HY000", text)
     }
 
+    /// ER_DEPENDENT_BY_PARTITION_FUNC
+    pub fn column_of_partitions(column: &str) -> Error {
+        let text =
+            format!("Column '{column}' has a partitioning function dependency and cannot be dropped or renamed.");
+        Error::new(3885, b"HY000", text)
+    }
+
     pub fn generated_value(column: &str, table: &str) -> Error {
         let text = format!("The value specified for generated column '{column}' in table '{table}' is not allowed.");
         Error::new(3105, b"HY000", text)

@@ -128,7 +128,7 @@ fn rounded_time(time: Time, fsp: u8) -> Time {
 /// A moment that a text is as a whole.
 fn whole<T>(parsed: Parsed<T>) -> std::result::Result<T, Refused> {
     let flags = parsed.flags;
-    match flags.invalid || flags.truncated || flags.out_of_range || flags.zero_in_date {
+    match flags.invalid || flags.invalid_day || flags.truncated || flags.out_of_range || flags.zero_in_date {
         true => Err(Refused::Invalid),
         false => Ok(parsed.value),
     }

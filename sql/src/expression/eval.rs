@@ -156,9 +156,11 @@ impl Expr {
             },
             Node::Fitted(expr) => Ok(expr.eval(context, row)?.fit(&expr.ty)),
             Node::Once(expr) => match context.lists {
-                Some(lists) => {
-                    lists.value(&**expr as *const Expr as usize, context.warnings, || expr.eval(context, row))
-                }
+                Some(lists) => lists.value(
+                    &**expr as *const Expr as usize,
+                    || context.warnings.count(),
+                    || expr.eval(context, row),
+                ),
                 None => expr.eval(context, row),
             },
             Node::Trim { side, remove, expr } => {

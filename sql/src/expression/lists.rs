@@ -17,7 +17,7 @@ use std::rc::Rc;
 use format::value::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Comparison, Datum, Warnings, group_key};
+use super::{Comparison, Datum, group_key};
 use crate::error::Result;
 
 /// Shorter lists are searched as fast one by one.
@@ -115,20 +115,20 @@ impl List {
 
 impl Lists {
     /// The value of the constant expression at `place`, which `make` computes when it is first asked for. One that brings
-    /// warnings is computed for each row, so that there are as many of them as rows.
+    /// warnings is computed for each row, so that there are as many of them as rows: `warnings` counts them.
     pub fn value<'a>(
         &self,
         place: usize,
-        warnings: &Warnings,
+        warnings: impl Fn() -> u64,
         make: impl FnOnce() -> Result<Datum<'a>>,
     ) -> Result<Datum<'a>> {
         // A query has few of them.
         if let Some((_, known)) = self.values.borrow().iter().find(|(known, _)| *known == place) {
             return Ok(Datum::from(known.clone()));
         }
-        let warned = warnings.count();
+        let warned = warnings();
         let value = make()?.into_value();
-        if warnings.count() != warned {
+        if warnings() != warned {
             return Ok(Datum::from(value));
         }
         self.values.borrow_mut().push((place, value.clone()));

@@ -185,7 +185,7 @@ impl Printer {
             Expr::Binarily(expr) => {
                 self.word("cast(");
                 self.expr(expr)?;
-                self.word(" as char charset binary)");
+                self.word(" as binary)");
                 Ok(())
             }
             Expr::ConvertUsing { expr, charset } => {

@@ -23,7 +23,7 @@ use storage::Table;
 use super::bare::bare;
 use super::range::KeyExpr;
 use super::row_rules::bind;
-use super::{PlanContext, Source, Step};
+use super::{PlanContext, Source};
 use crate::expression::{Expr, Node};
 use crate::types::TypeInfo;
 
@@ -133,20 +133,4 @@ fn plain(expr: &Expr, parameters: &[Value], read_values: &mut bool) -> Expr {
         false
     });
     plain
-}
-
-/// A row that several elements lead to is known by its key: it is read along.
-pub fn read_keys(sources: &mut [Source<Arc<super::Derived>>], steps: &[Step]) {
-    for step in steps {
-        match step {
-            Step::Table(step) => {
-                let super::Access::Elements(_) = step.access else { continue };
-                let source = &mut sources[step.source];
-                if let Some(table) = source.table().cloned() {
-                    table.indexes[0].parts.iter().for_each(|part| source.needed.insert(part.column));
-                }
-            }
-            Step::Semi { steps, .. } | Step::Left { steps, .. } => read_keys(sources, steps),
-        }
-    }
 }

@@ -14,7 +14,6 @@
 //! in memory and found by hash instead: see [`super::hash_join`].
 
 use super::access::{self, Access, Choice};
-use super::arrays;
 use super::hash_join::{self, HashKey, HashPlan};
 use super::logical::{self, Left, Mask, Nest, Semi, is_volatile};
 use super::selectivity;
@@ -96,7 +95,7 @@ pub fn plan(context: &PlanContext<'_>, plan: &mut SelectPlan, mut root: Nest, st
         settle_order(plan, &mut steps, &wanted);
     }
     settle_relevance(plan, &steps);
-    arrays::read_keys(&mut plan.sources, &steps);
+    read_keys(&mut plan.sources, &steps);
     plan.steps = steps;
     plan.subqueries = subqueries;
     Ok(estimate)
@@ -393,7 +392,7 @@ impl Planner<'_, '_> {
         let is_scan = matches!(choice.access, Access::Scan { .. } | Access::Rows);
         let numbers = candidates(waiting, placed, table);
         let can_keep = hash_join::can_keep(source)
-            && !matches!(choice.access, Access::Fulltext(_) | Access::Scan { reverse: true, .. })
+            && !matches!(choice.access, Access::Fulltext(_) | Access::Elements(_) | Access::Scan { reverse: true, .. })
             && self.switches.has(Switches::HASH_JOIN);
         let keys = match can_keep {
             true => {
@@ -422,7 +421,7 @@ impl Planner<'_, '_> {
         }
         // The rows that would be kept: by the conditions on this table alone.
         let mut own = self.choices(table, 0, waiting);
-        own.retain(|own| !matches!(own.access, Access::Point { .. } | Access::Fulltext(_)));
+        own.retain(|own| !matches!(own.access, Access::Point { .. } | Access::Fulltext(_) | Access::Elements(_)));
         let own = own.into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost));
         let by_index = hash_join::lookup_cost(&choice);
         let Some(own) = own else {
@@ -543,4 +542,20 @@ fn candidates(waiting: &[Waiting], placed: Mask, table: usize) -> Vec<usize> {
     let fits =
         |condition: &Waiting| !condition.placed && condition.needs & !with == 0 && condition.needs >> table & 1 == 1;
     (0..waiting.len()).filter(|number| fits(&waiting[*number])).collect()
+}
+
+/// A row that several elements lead to is known by its key: it is read along.
+fn read_keys(sources: &mut [Source<std::sync::Arc<super::Derived>>], steps: &[Step]) {
+    for step in steps {
+        match step {
+            Step::Table(step) => {
+                let Access::Elements(_) = step.access else { continue };
+                let source = &mut sources[step.source];
+                if let Some(table) = source.table().cloned() {
+                    table.indexes[0].parts.iter().for_each(|part| source.needed.insert(part.column));
+                }
+            }
+            Step::Semi { steps, .. } | Step::Left { steps, .. } => read_keys(sources, steps),
+        }
+    }
 }

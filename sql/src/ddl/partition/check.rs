@@ -90,6 +90,28 @@ pub fn settle_again(context: &Context<'_>, definition: &mut TableDefinition) -> 
     settle(context, definition, &by)
 }
 
+/// The columns that decide on a row's partition, as a stored clause names them. KEY () names none.
+pub fn column_names(rule: &str) -> Result<Vec<String>> {
+    let by = crate::parser::parse_partition_by(rule)?;
+    let mut names = Vec::new();
+    for mut method in [Some(by.method), by.subpartition.map(|by| by.method)].into_iter().flatten() {
+        match &mut method {
+            PartitionMethod::Hash { expr, .. } | PartitionMethod::Range(expr) | PartitionMethod::List(expr) => {
+                expr.walk_mut(&mut |expr| {
+                    if let Expr::Column(name) = expr {
+                        names.push(name.name.clone());
+                    }
+                    Ok(())
+                })?;
+            }
+            PartitionMethod::Key { columns, .. }
+            | PartitionMethod::RangeColumns(columns)
+            | PartitionMethod::ListColumns(columns) => names.append(columns),
+        }
+    }
+    Ok(names)
+}
+
 /// Numbers of partitions and kinds of values.
 fn check_shape(by: &PartitionBy) -> Result<()> {
     let by_values = !matches!(by.method, PartitionMethod::Hash { .. } | PartitionMethod::Key { .. });

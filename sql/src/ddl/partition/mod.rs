@@ -16,7 +16,7 @@ mod maintain;
 mod values;
 
 pub use change::perform;
-pub use check::{settle, settle_again};
+pub use check::{column_names, settle, settle_again};
 
 use std::cell::RefCell;
 
