@@ -200,7 +200,10 @@ impl Change {
             }
         }
         change.check_names()?;
-        change.settle(context, table)?;
+        let divides_anew = |action: &AlterAction| {
+            matches!(action, AlterAction::Partitions(PartitionAction::By(_) | PartitionAction::Remove))
+        };
+        change.settle(context, table, !alter.actions.iter().any(divides_anew))?;
         for key in std::mem::take(&mut change.column_keys) {
             change.add_index(context, &key)?;
         }
@@ -260,7 +263,7 @@ impl Change {
     }
 
     /// The columns are known now: their expressions, and whether those that stay find what they name.
-    fn settle(&mut self, context: &Context<'_>, table: &Table) -> Result<()> {
+    fn settle(&mut self, context: &Context<'_>, table: &Table, keeps_partitions: bool) -> Result<()> {
         self.drop_unused_hidden_columns();
         let sources = self.sources.clone();
         let places: Vec<(Box<str>, Box<str>)> = self
@@ -276,7 +279,7 @@ impl Change {
         let stays = |name: &str| places.iter().any(|(old, new)| same_name(old, name) && same_name(new, name));
         computed::check_dependants(table, &mut self.definition, &stays, &self.computed)?;
         // Rows stay in their partitions, so the columns that decide on these stay, too.
-        if let (None, Some(partitioning)) = (&self.partition_by, &self.definition.partitioning) {
+        if let (true, Some(partitioning)) = (keeps_partitions, &self.definition.partitioning) {
             let names = partition::column_names(&partitioning.rule)?;
             if let Some(gone) = names.iter().find(|name| !stays(name)) {
                 return Err(Error::column_of_partitions(gone));
