@@ -95,8 +95,7 @@ impl LockedTables<'_> {
         let mut trx = reader(&wait.interrupt);
         trx.open_view(&inner.registry);
         let files = old.files().iter().zip(changed.files());
-        let mut builds: Vec<Build<'_>> =
-            files.map(|(old, new)| Build::begin(inner, old, new, built)).collect();
+        let mut builds: Vec<Build<'_>> = files.map(|(old, new)| Build::begin(inner, old, new, built)).collect();
         let is_open = others != Others::Wait;
         if is_open {
             self.open(others == Others::Read);
