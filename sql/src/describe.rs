@@ -69,6 +69,7 @@ pub fn data_type(ty: &ColumnType) -> &'static str {
         ColumnType::Blob { size: LobSize::Medium } => "mediumblob",
         ColumnType::Blob { size: LobSize::Long } => "longblob",
         ColumnType::Json => "json",
+        ColumnType::Geometry { kind, .. } => kind.name(),
         ColumnType::Enum { .. } => "enum",
         ColumnType::Set { .. } => "set",
     }
@@ -238,6 +239,9 @@ pub fn column_line(column: &Column, usual: Option<CollationId>) -> String {
         out.push_str(" NOT NULL");
     } else if matches!(column.ty, ColumnType::Timestamp { .. }) {
         out.push_str(" NULL");
+    }
+    if let ColumnType::Geometry { srid: Some(srid), .. } = column.ty {
+        let _ = write!(out, " /*!80003 SRID {srid} */");
     }
     match &column.default {
         ColumnDefault::None => {}

@@ -176,7 +176,7 @@ pub fn with_hidden_columns(
         };
         match ty.kind {
             Kind::Text => return Err(too_long()),
-            Kind::Json => {
+            Kind::Json | Kind::Geometry(_) => {
                 let text = "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";
                 return Err(Error::new(3753, b"HY000", text));
             }

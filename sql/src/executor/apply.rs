@@ -178,6 +178,9 @@ impl RowApplier<'_> {
                 ColumnDefault::Literal(stored) => Some(stored.clone()),
                 ColumnDefault::Null => None,
                 ColumnDefault::None if column.nullable => None,
+                ColumnDefault::None if matches!(column.ty, ColumnType::Geometry { .. }) => {
+                    return Err(Error::no_default(&column.name));
+                }
                 ColumnDefault::None => Some(encoded(&column.ty, &zero_of(&column.ty))?),
                 ColumnDefault::CurrentTimestamp { fsp } => {
                     let now = DateTime::from_unix_micros(self.now_micros, Zone::UTC).unwrap_or(DateTime::ZERO);

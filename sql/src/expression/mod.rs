@@ -26,6 +26,7 @@
 //! | [`temporal`] | strings to dates and back; intervals; the session's clock |
 //! | [`pattern`], [`program`] | LIKE and REGEXP |
 //! | [`json`] | JSON values as SQL's, and back |
+//! | [`geometry`], `geojson` | geometries, their reference systems, their JSON |
 //! | [`lists`] | long lists of IN as sets |
 //! | [`fulltext`] | MATCH ... AGAINST |
 //! | [`functions`] | the functions by name |
@@ -63,6 +64,8 @@ pub mod display;
 pub mod eval;
 pub mod fulltext;
 pub mod functions;
+mod geojson;
+pub mod geometry;
 pub mod json;
 pub mod lists;
 pub mod memory;

@@ -299,7 +299,10 @@ fn column_row(
         string(privileges.names().to_lowercase().replace(", ", ",")),
         string(&*column.comment),
         string(column.generated.as_ref().map_or("", |generated| &generated.expression)),
-        Value::Null,
+        count(match ty {
+            ColumnType::Geometry { srid, .. } => srid.map(u64::from),
+            _ => None,
+        }),
     ]);
     row
 }
@@ -361,6 +364,43 @@ fn character_lengths(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
         _ => (None, None),
     }
 }
+
+pub const ST_GEOMETRY_COLUMNS: VirtualTable = VirtualTable {
+    name: "ST_GEOMETRY_COLUMNS",
+    columns: &[
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("COLUMN_NAME", 64),
+        text("SRS_NAME", 80),
+        number("SRS_ID"),
+        long_text("GEOMETRY_TYPE_NAME"),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for table in stored_tables(facts) {
+            for column in &table.columns {
+                let ColumnType::Geometry { kind, srid } = column.ty else { continue };
+                if (facts.rights.on_column(&table.database, &table.name, &column.name) & Privileges::COLUMN).is_empty()
+                {
+                    continue;
+                }
+                // Of the reference systems only the numbers are known.
+                let name = if srid == Some(0) { string("") } else { Value::Null };
+                rows.push(vec![
+                    string("def"),
+                    string(&table.database),
+                    string(&table.name),
+                    string(&column.name),
+                    name,
+                    srid.map_or(Value::Null, |srid| Value::UInt(srid.into())),
+                    string(kind.name()),
+                ]);
+            }
+        }
+        rows
+    },
+};
 
 pub const STATISTICS: VirtualTable = VirtualTable {
     name: "STATISTICS",

@@ -1,5 +1,5 @@
-//! Tables that programs ask for although what they would list does not exist here: resource groups, views, places on
-//! the earth, a trace of the optimiser. They have MySQL's columns and no rows.
+//! Tables that programs ask for although what they would list does not exist here: resource groups, views, systems of
+//! places on the earth, a trace of the optimiser. They have MySQL's columns and no rows.
 
 use super::{VirtualTable, int, long_text, no_rows, number, text};
 
@@ -53,20 +53,6 @@ pub const RESOURCE_GROUPS: VirtualTable = VirtualTable {
         int("RESOURCE_GROUP_ENABLED"),
         long_text("VCPU_IDS"),
         int("THREAD_PRIORITY"),
-    ],
-    rows: no_rows,
-};
-
-pub const ST_GEOMETRY_COLUMNS: VirtualTable = VirtualTable {
-    name: "ST_GEOMETRY_COLUMNS",
-    columns: &[
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("COLUMN_NAME", 64),
-        text("SRS_NAME", 80),
-        number("SRS_ID"),
-        long_text("GEOMETRY_TYPE_NAME"),
     ],
     rows: no_rows,
 };

@@ -151,9 +151,10 @@ fn indexable(expr: &Expr, how: Comparison, source: &Source, table: &Table, equal
         ColumnType::Char { collation, .. }
         | ColumnType::VarChar { collation, .. }
         | ColumnType::Text { collation, .. } => how == Comparison::String(*collation),
-        ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => {
-            how == Comparison::String(format::collation::CollationId::BINARY)
-        }
+        ColumnType::Binary { .. }
+        | ColumnType::VarBinary { .. }
+        | ColumnType::Blob { .. }
+        | ColumnType::Geometry { .. } => how == Comparison::String(format::collation::CollationId::BINARY),
         // Members compare as strings, but are stored in the order of their definition.
         ColumnType::Enum { collation, .. } => equality && how == Comparison::String(*collation),
         ColumnType::Set { .. } | ColumnType::Json | ColumnType::Bit { .. } => false,

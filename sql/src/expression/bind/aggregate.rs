@@ -33,7 +33,11 @@ impl Binder<'_> {
         );
         let mut args = Vec::with_capacity(aggregate.args.len());
         for arg in &aggregate.args {
-            args.push(if is_number { self.bind_number(arg)? } else { self.bind(arg)? });
+            let arg = if is_number { self.bind_number(arg)? } else { self.bind(arg)? };
+            if is_number && arg.ty.is_geometry() {
+                return Err(Error::wrong_arguments(aggregate.function.name()));
+            }
+            args.push(arg);
         }
         let mut order_by = Vec::new();
         for item in &aggregate.order_by {
