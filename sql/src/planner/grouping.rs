@@ -49,7 +49,10 @@ fn close(sources: &[Source], slots: &[(u16, u16)], tree: &Nest, fixed: &mut [boo
                         fixed[range].fill(true);
                     }
                 }
-                SourceKind::Derived(derived) if source.lateral.is_empty() => {
+                // Beside an outer join that finds nothing even a constant is NULL: something of the row must be known.
+                SourceKind::Derived(derived)
+                    if source.lateral.is_empty() && (!source.nullable || fixed[range.clone()].contains(&true)) =>
+                {
                     determine_outputs(&derived.query.borrow(), &mut fixed[range]);
                 }
                 _ => {}
