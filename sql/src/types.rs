@@ -67,9 +67,10 @@ impl Switches {
     pub const MATERIALIZATION: Switches = Switches(1 << 3);
     pub const SUBQUERY_CACHE: Switches = Switches(1 << 4);
     pub const HASH_JOIN: Switches = Switches(1 << 5);
+    pub const INDEX_MERGE: Switches = Switches(1 << 6);
     pub const ALL: Switches = Switches(u8::MAX);
 
-    const NAMES: [(&str, Switches); 7] = [
+    const NAMES: [(&str, Switches); 9] = [
         ("derived_merge", Switches::DERIVED_MERGE),
         ("derived_condition_pushdown", Switches::DERIVED_CONDITION_PUSHDOWN),
         ("semijoin", Switches::SEMIJOIN),
@@ -77,6 +78,8 @@ impl Switches {
         ("subquery_cache", Switches::SUBQUERY_CACHE),
         ("block_nested_loop", Switches::HASH_JOIN),
         ("hash_join", Switches::HASH_JOIN),
+        ("index_merge", Switches::INDEX_MERGE),
+        ("index_merge_union", Switches::INDEX_MERGE),
     ];
 
     /// From the text of the variable. What it does not name is on.

@@ -18,6 +18,8 @@
 //! `RELATION_CASES=100000 cargo test -p sql --test relations` asks as many as that; each has a seed of its own, which is
 //! printed when the answers differ, and `RELATION_SEED=n` replays.
 
+#[path = "relations/alternatives.rs"]
+mod alternatives;
 #[path = "relations/arrays.rs"]
 mod arrays;
 mod common;

@@ -6,18 +6,20 @@
 use std::cell::RefCell;
 
 use rustc_hash::FxHashSet;
-use storage::{Row, ScanRange, Trx};
+use storage::{Row, ScanRange};
 
 use super::divided::{Building, Kept, table_of};
 use super::elements::{self, Keys};
 use super::hash_join::{self, Key};
 use super::row::{IN_VALUES, JoinRow};
 use super::rows::{RowList, Rows};
+use super::scan::Scan;
 use super::{Environment, fulltext, json_table, virtual_rows};
 use crate::catalog::OrSqlError;
 use crate::error::Result;
 use crate::expression::{Datum, EvalContext, Expr, Fields};
 use crate::partitions::{PartitionSet, Several, rows};
+use crate::planner::access::Alternative;
 use crate::planner::arrays::ElementsAccess;
 use crate::planner::fulltext::FulltextAccess;
 use crate::planner::keys::KeyRanges;
@@ -161,8 +163,14 @@ impl<'a> Runner<'a> {
         let is_point = matches!(step.access, Access::Point { .. });
         let partitions = self.partitions(step.source, step.pruning.as_deref().filter(|_| !is_point), row)?;
         let read = Read { step, local: false, partitions: partitions.as_ref() };
-        match &step.access {
+        self.read(read, &step.access, row, next)
+    }
+
+    /// Reads the rows of a table that an access finds.
+    fn read(&self, read: Read<'_>, access: &Access, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
+        match access {
             Access::Rows => self.kept_rows(read, row, next),
+            Access::Merge(all) => self.merged(read, all, row, next),
             Access::Scan { index, reverse } => {
                 let all = ScanRange { reverse: *reverse, ..ScanRange::ALL };
                 self.cursor(read, *index, &all, false, None, row, next)
@@ -333,7 +341,9 @@ impl<'a> Runner<'a> {
             Access::Range { index, parts, .. } => {
                 self.ranges(local, *index, parts, false, &mut KeyRanges::default(), row, &mut add)?
             }
-            Access::Point { .. } | Access::Fulltext(_) | Access::Elements(_) => return Ok(Kept::Refused),
+            Access::Point { .. } | Access::Fulltext(_) | Access::Elements(_) | Access::Merge(_) => {
+                return Ok(Kept::Refused);
+            }
         };
         building.finish()
     }
@@ -368,6 +378,30 @@ impl<'a> Runner<'a> {
         });
         drop(trx);
         if found? && self.passes(read, row, true)? { next(row) } else { Ok(true) }
+    }
+
+    /// Reads the rows of several alternatives, each once: with the first alternative that is true for it.
+    fn merged(
+        &self,
+        read: Read<'_>,
+        all: &[Alternative],
+        row: &mut JoinRow<'_>,
+        next: &mut Next<'_>,
+    ) -> Result<bool> {
+        for (number, one) in all.iter().enumerate() {
+            let go_on = self.read(read, &one.access, row, &mut |row| {
+                for earlier in &all[..number] {
+                    if earlier.condition.is_true(self.context, row)? {
+                        return Ok(true);
+                    }
+                }
+                if one.condition.is_true(self.context, row)? { next(row) } else { Ok(true) }
+            })?;
+            if !go_on {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Reads the rows whose arrays have some elements, each once.
@@ -557,52 +591,6 @@ impl<'a> Runner<'a> {
                 }
             }
         }
-    }
-}
-
-/// A scan of a table, or of several partitions of one.
-trait Scan {
-    fn next(&mut self, trx: &mut Trx, row: &mut Row) -> storage::Result<bool>;
-    fn is_unlocked(&self) -> bool;
-    fn insist(&mut self);
-    fn unlock_row(&mut self, trx: &mut Trx);
-}
-
-impl Scan for storage::Cursor {
-    #[inline]
-    fn next(&mut self, trx: &mut Trx, row: &mut Row) -> storage::Result<bool> {
-        storage::Cursor::next(self, trx, row)
-    }
-
-    #[inline]
-    fn is_unlocked(&self) -> bool {
-        storage::Cursor::is_unlocked(self)
-    }
-
-    fn insist(&mut self) {
-        storage::Cursor::insist(self);
-    }
-
-    fn unlock_row(&mut self, trx: &mut Trx) {
-        storage::Cursor::unlock_row(self, trx);
-    }
-}
-
-impl Scan for Several<'_> {
-    fn next(&mut self, trx: &mut Trx, row: &mut Row) -> storage::Result<bool> {
-        Several::next(self, trx, row)
-    }
-
-    fn is_unlocked(&self) -> bool {
-        Several::is_unlocked(self)
-    }
-
-    fn insist(&mut self) {
-        Several::insist(self);
-    }
-
-    fn unlock_row(&mut self, trx: &mut Trx) {
-        Several::unlock_row(self, trx);
     }
 }
 

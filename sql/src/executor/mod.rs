@@ -40,6 +40,7 @@ mod recursion;
 pub mod row;
 pub mod row_rules;
 pub mod rows;
+mod scan;
 mod sets;
 pub mod sort;
 mod sorter;

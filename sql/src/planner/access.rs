@@ -28,9 +28,11 @@ use super::fulltext::{FulltextAccess, search_of};
 use super::keys::KeyRanges;
 use super::range::{Interval, KeyExpr, PartRange};
 use super::sargable::{Sargable, collect, merge};
-use super::{PlanContext, Source, SourceKind};
+use super::logical::is_volatile;
+use super::{PlanContext, Source, SourceKind, alternatives, selectivity};
 use crate::expression::{Expr, NoFields, Node};
 use crate::parser::ast::IndexHintKind;
+use crate::types::Switches;
 
 /// How a table's rows are found.
 #[derive(Debug)]
@@ -45,8 +47,32 @@ pub enum Access {
     Fulltext(Box<FulltextAccess>),
     /// What a multi-valued index has of some elements.
     Elements(Box<ElementsAccess>),
+    /// What several conditions find, of which one has to be true.
+    Merge(Vec<Alternative>),
     /// The rows of a derived or virtual table.
     Rows,
+}
+
+/// One of several conditions of which one has to be true, and how its rows are found. See [`alternatives`].
+#[derive(Debug)]
+pub struct Alternative {
+    pub condition: Expr,
+    pub access: Access,
+}
+
+impl Access {
+    /// The indexes that are read, and how many of their parts count.
+    pub fn indexes(&self) -> Vec<(usize, usize)> {
+        match self {
+            Access::Scan { index, .. } => vec![(*index, 0)],
+            Access::Point { index, key } => vec![(*index, key.len())],
+            Access::Range { index, parts, .. } => vec![(*index, parts.len())],
+            Access::Fulltext(access) => vec![(access.search.index, 0)],
+            Access::Elements(access) => vec![(access.index, access.parts())],
+            Access::Merge(all) => all.iter().flat_map(|one| one.access.indexes()).collect(),
+            Access::Rows => vec![],
+        }
+    }
 }
 
 /// One way to read a table.
@@ -100,62 +126,21 @@ pub fn choices(
             fixed_parts: 0,
         }];
     };
-    let statistics = context.instance.engine.table_statistics(table);
-    let total = (statistics.rows as f64).max(1.0);
-    let mut sargables: Vec<Sargable> = Vec::new();
-    for (at, condition) in conditions.iter().enumerate() {
-        collect(condition, at, source, table, known, &mut sargables);
-    }
-
-    let (allowed, forced) = allowed_indexes(source, table);
-    let mut choices = Vec::new();
-    let mut possible_keys = Vec::new();
-    for (number, index) in table.indexes.iter().enumerate() {
-        if !allowed[number] || index.is_hidden() || index.has_several_entries() {
-            continue;
-        }
-        let Some(mut choice) = match_index(context, table, number, &sargables, &statistics, total) else {
-            continue;
-        };
-        possible_keys.push(number);
-        choice.covering = is_covering(source, table, number);
-        choice.cost = cost(choice.rows, number, choice.covering);
-        choices.push(choice);
-    }
-    if table.indexes.iter().any(|index| index.has_several_entries() && index.fulltext.is_none()) {
-        let points = |column: usize| {
-            let mut mine = sargables.iter().filter(|sargable| sargable.column == column);
-            mine.find_map(|sargable| match &sargable.range {
-                PartRange::Points(points) => match &points[..] {
-                    [one] if !one.null_safe => Some(one.clone()),
-                    _ => None,
-                },
-                PartRange::Intervals(_) => None,
-            })
-        };
-        let searches = |condition: &&Expr| searches_of(context, condition, source, table, known, &points);
-        for search in conditions.iter().flat_map(searches) {
-            let (index, parts) = (search.index, search.parts());
-            if !allowed[index] {
-                continue;
+    let facts = Facts::of(context, source, table);
+    let mut choices = by_index(&facts, conditions, known);
+    let mut possible_keys: Vec<usize> = choices.iter().flat_map(|choice| choice.access.indexes()).map(|(index, _)| index).collect();
+    if context.eval.session.optimizer_switches().has(Switches::INDEX_MERGE) {
+        for at in 0..conditions.len() {
+            let Some(choice) = merge_choice(&facts, conditions, at, known) else { continue };
+            for (index, _) in choice.access.indexes() {
+                if !possible_keys.contains(&index) {
+                    possible_keys.push(index);
+                }
             }
-            let distinct = statistics.distinct.get(index).and_then(|counts| counts.get(parts - 1)).copied();
-            let mut rows = (total / distinct.map_or(10.0, |distinct| (distinct as f64).max(1.0))).max(1.0);
-            if table.indexes[index].unique && parts == table.indexes[index].parts.len() {
-                rows = 1.0;
-            }
-            possible_keys.push(index);
-            choices.push(Choice {
-                access: Access::Elements(Box::new(search)),
-                rows,
-                cost: cost(rows, index, false),
-                covering: false,
-                answered: vec![],
-                possible_keys: vec![],
-                fixed_parts: 0,
-            });
+            choices.push(choice);
         }
     }
+    let Facts { allowed, forced, total, .. } = facts;
     for (at, condition) in conditions.iter().enumerate() {
         let Some((search, is_exact)) = search_of(condition, source, table) else { continue };
         let index = search.search.index;
@@ -198,6 +183,120 @@ pub fn choices(
         choice.possible_keys = possible_keys.clone();
     }
     choices
+}
+
+/// What all ways to read a table are weighed by.
+struct Facts<'f, 'c> {
+    context: &'f PlanContext<'c>,
+    source: &'f Source,
+    table: &'f Arc<Table>,
+    statistics: storage::TableStatistics,
+    /// Its rows.
+    total: f64,
+    /// Which indexes the hints leave, and whether one of them has to be used.
+    allowed: Vec<bool>,
+    forced: bool,
+}
+
+impl<'f, 'c> Facts<'f, 'c> {
+    fn of(context: &'f PlanContext<'c>, source: &'f Source, table: &'f Arc<Table>) -> Facts<'f, 'c> {
+        let statistics = context.instance.engine.table_statistics(table);
+        let total = (statistics.rows as f64).max(1.0);
+        let (allowed, forced) = allowed_indexes(source, table);
+        Facts { context, source, table, statistics, total, allowed, forced }
+    }
+}
+
+/// The ways that read a part of one index.
+fn by_index(facts: &Facts<'_, '_>, conditions: &[&Expr], known: &dyn Fn(&Expr) -> bool) -> Vec<Choice> {
+    let Facts { context, source, table, statistics, total, allowed, .. } = facts;
+    let total = *total;
+    let mut sargables: Vec<Sargable> = Vec::new();
+    for (at, condition) in conditions.iter().enumerate() {
+        collect(condition, at, source, table, known, &mut sargables);
+    }
+
+    let mut choices = Vec::new();
+    for (number, index) in table.indexes.iter().enumerate() {
+        if !allowed[number] || index.is_hidden() || index.has_several_entries() {
+            continue;
+        }
+        let Some(mut choice) = match_index(context, table, number, &sargables, statistics, total) else {
+            continue;
+        };
+        choice.covering = is_covering(source, table, number);
+        choice.cost = cost(choice.rows, number, choice.covering);
+        choices.push(choice);
+    }
+    if table.indexes.iter().any(|index| index.has_several_entries() && index.fulltext.is_none()) {
+        let points = |column: usize| {
+            let mut mine = sargables.iter().filter(|sargable| sargable.column == column);
+            mine.find_map(|sargable| match &sargable.range {
+                PartRange::Points(points) => match &points[..] {
+                    [one] if !one.null_safe => Some(one.clone()),
+                    _ => None,
+                },
+                PartRange::Intervals(_) => None,
+            })
+        };
+        let searches = |condition: &&Expr| searches_of(context, condition, source, table, known, &points);
+        for search in conditions.iter().flat_map(searches) {
+            let (index, parts) = (search.index, search.parts());
+            if !allowed[index] {
+                continue;
+            }
+            let distinct = statistics.distinct.get(index).and_then(|counts| counts.get(parts - 1)).copied();
+            let mut rows = (total / distinct.map_or(10.0, |distinct| (distinct as f64).max(1.0))).max(1.0);
+            if table.indexes[index].unique && parts == table.indexes[index].parts.len() {
+                rows = 1.0;
+            }
+            choices.push(Choice {
+                access: Access::Elements(Box::new(search)),
+                rows,
+                cost: cost(rows, index, false),
+                covering: false,
+                answered: vec![],
+                possible_keys: vec![],
+                fixed_parts: 0,
+            });
+        }
+    }
+    choices
+}
+
+/// The way that finds the rows of each alternative of a condition by an index.
+fn merge_choice(
+    facts: &Facts<'_, '_>,
+    conditions: &[&Expr],
+    at: usize,
+    known: &dyn Fn(&Expr) -> bool,
+) -> Option<Choice> {
+    let found = alternatives::of(conditions[at], facts.source, facts.table, known)?;
+    if is_volatile(conditions[at]) {
+        return None;
+    }
+    let others = conditions.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, other)| *other);
+    let others: Vec<&Expr> = others.collect();
+    let mut merge = Vec::with_capacity(found.len());
+    let (mut rows, mut cost, mut covering) = (0.0, 0.0, true);
+    for condition in found {
+        let mut all = alternatives::conditions(&condition);
+        let own = all.len();
+        all.extend(&others);
+        let choices = by_index(facts, &all, known);
+        // One that the alternative has no part in would find the same rows for all of them.
+        let takes_part = |choice: &Choice| {
+            all[..own].iter().any(|condition| selectivity::is_of_access(condition, facts.source, &choice.access))
+        };
+        let best = choices.into_iter().filter(takes_part).min_by(|a, b| a.cost.total_cmp(&b.cost))?;
+        rows += best.rows;
+        cost += best.cost;
+        covering &= best.covering;
+        merge.push(Alternative { condition, access: best.access });
+    }
+    let access = Access::Merge(merge);
+    let rows = f64::min(rows, facts.total);
+    Some(Choice { access, rows, cost, covering, answered: vec![], possible_keys: vec![], fixed_parts: 0 })
 }
 
 /// About how many values a column has, if an index tells.

@@ -660,7 +660,8 @@ pub(super) fn reads_what_changes(select: &SelectPlan, table: &Table, changed: &d
         super::Access::Point { .. } => return false,
         super::Access::Scan { index, .. } | super::Access::Range { index, .. } => *index,
         super::Access::Elements(access) => access.index,
-        super::Access::Rows => return true,
+        // Which alternative finds a row depends on the columns of all of them.
+        super::Access::Rows | super::Access::Merge(_) => return true,
         // The rows are found before the first is given, unless all rows are read after all.
         super::Access::Fulltext(access) if access.more_than.is_none() => return false,
         super::Access::Fulltext(_) => 0,

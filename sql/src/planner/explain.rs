@@ -159,31 +159,34 @@ fn table_line(
     line[4] = text(facts.access);
     line[5] = optional((!facts.possible_keys.is_empty()).then(|| facts.possible_keys.join(",")));
     line[6] = optional(facts.key.clone());
-    line[7] = optional(facts.key_bytes.map(|bytes| bytes.to_string()));
+    line[7] = optional(facts.key_bytes);
     line[8] = optional((!facts.references.is_empty()).then(|| facts.references.join(",")));
     line[9] = Value::UInt(step.rows);
     line[10] = Value::Double(100.0);
     let mut extra = Vec::new();
     if facts.filters_rows {
-        extra.push("Using where");
+        extra.push("Using where".to_owned());
+    }
+    if let Some(keys) = &facts.merged {
+        extra.insert(0, format!("Using {keys}"));
     }
     if facts.covering {
-        extra.push("Using index");
+        extra.push("Using index".to_owned());
     }
     if facts.backward {
-        extra.push("Backward index scan");
+        extra.push("Backward index scan".to_owned());
     }
-    extra.extend(semi);
+    extra.extend(semi.map(str::to_owned));
     if step.kept().is_some() {
-        extra.push("Using join buffer (hash join)");
+        extra.push("Using join buffer (hash join)".to_owned());
     }
     if is_first {
         let groups = plan.group.as_ref().is_some_and(|group| !group.keys.is_empty());
         if groups || plan.distinct {
-            extra.push("Using temporary");
+            extra.push("Using temporary".to_owned());
         }
         if !plan.order.is_empty() {
-            extra.push("Using filesort");
+            extra.push("Using filesort".to_owned());
         }
     }
     line[11] = optional((!extra.is_empty()).then(|| extra.join("; ")));
@@ -207,7 +210,10 @@ pub(super) struct TableFacts {
     pub possible_keys: Vec<String>,
     pub key: Option<String>,
     pub used_parts: Vec<String>,
-    pub key_bytes: Option<u64>,
+    /// In bytes; of several indexes with commas between them.
+    pub key_bytes: Option<String>,
+    /// The indexes of which each finds a part of the rows, as `union(a,b)`.
+    pub merged: Option<String>,
     /// Per used part of a `const`, `eq_ref` or `ref`: what it is compared with.
     pub references: Vec<String>,
     /// The index alone is read.
@@ -222,10 +228,11 @@ pub(super) fn facts(plan: &SelectPlan, step: &TableStep, is_first: bool) -> Tabl
     let SourceKind::Table(table) = &source.kind else {
         return TableFacts { access: "ALL", filters_rows: !step.filters.is_empty(), ..TableFacts::default() };
     };
-    let name = |index: usize| {
-        if table.indexes[index].primary { "PRIMARY".to_owned() } else { table.indexes[index].name.to_string() }
-    };
+    let name = |index: usize| index_name(table, index);
     let (own, covering) = step.shown_access();
+    if let Access::Merge(_) = own {
+        return merge_facts(step, table, own, covering);
+    }
     let (access, key, parts, references) = match own {
         Access::Scan { index: 0, .. } if !plan.order_by_index => ("ALL", None, 0, Vec::new()),
         Access::Scan { index, .. } if table.indexes[*index].is_hidden() => ("ALL", None, 0, Vec::new()),
@@ -257,7 +264,7 @@ pub(super) fn facts(plan: &SelectPlan, step: &TableStep, is_first: bool) -> Tabl
             Asked::All | Asked::Any => ("range", Some(access.index), access.parts(), Vec::new()),
         },
         Access::Fulltext(access) => ("fulltext", Some(access.search.index), 0, vec!["const".to_owned()]),
-        Access::Rows => ("ALL", None, 0, Vec::new()),
+        Access::Rows | Access::Merge(_) => ("ALL", None, 0, Vec::new()),
     };
     let used = |index: usize| &table.indexes[index].parts[..parts];
     let backward = match own {
@@ -272,11 +279,39 @@ pub(super) fn facts(plan: &SelectPlan, step: &TableStep, is_first: bool) -> Tabl
         used_parts: key.map_or(Vec::new(), |index| {
             used(index).iter().map(|part| table.columns[part.column].name.to_string()).collect()
         }),
-        key_bytes: key.map(|index| used(index).iter().map(|part| key_bytes(table, part)).sum()),
+        key_bytes: key.map(|index| used(index).iter().map(|part| key_bytes(table, part)).sum::<u64>().to_string()),
+        merged: None,
         references,
         covering: covering && key.is_some(),
         backward,
         filters_rows: unanswered || access == "range" && !step.filters.is_empty(),
+    }
+}
+
+pub(super) fn index_name(table: &storage::Table, index: usize) -> String {
+    if table.indexes[index].primary { "PRIMARY".to_owned() } else { table.indexes[index].name.to_string() }
+}
+
+/// Of a table that is read by several indexes.
+fn merge_facts(step: &TableStep, table: &storage::Table, access: &Access, covering: bool) -> TableFacts {
+    let indexes = access.indexes();
+    let texts = |one: &dyn Fn(usize, usize) -> String| {
+        indexes.iter().map(|(index, parts)| one(*index, *parts)).collect::<Vec<_>>().join(",")
+    };
+    let bytes = |index: usize, parts: usize| {
+        let used = &table.indexes[index].parts[..parts];
+        used.iter().map(|part| key_bytes(table, part)).sum::<u64>().to_string()
+    };
+    let names = texts(&|index, _| index_name(table, index));
+    TableFacts {
+        access: "index_merge",
+        possible_keys: step.possible_keys.iter().map(|index| index_name(table, *index)).collect(),
+        merged: Some(format!("union({names})")),
+        key: Some(names),
+        key_bytes: Some(texts(&bytes)),
+        covering,
+        filters_rows: true,
+        ..TableFacts::default()
     }
 }
 

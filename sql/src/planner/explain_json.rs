@@ -218,12 +218,14 @@ impl Blocks {
         if !facts.possible_keys.is_empty() {
             members.push(("possible_keys", texts(&facts.possible_keys)));
         }
-        if let Some(key) = facts.key {
+        if let Some(key) = facts.merged.or(facts.key) {
             members.push(("key", Node::Text(key)));
-            members.push(("used_key_parts", texts(&facts.used_parts)));
+            if !facts.used_parts.is_empty() {
+                members.push(("used_key_parts", texts(&facts.used_parts)));
+            }
         }
         if let Some(bytes) = facts.key_bytes {
-            members.push(("key_length", Node::Text(bytes.to_string())));
+            members.push(("key_length", Node::Text(bytes)));
         }
         if !facts.references.is_empty() {
             members.push(("ref", texts(&facts.references)));

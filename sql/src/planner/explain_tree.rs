@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::explain::{TableFacts, facts};
+use super::access::Alternative;
+use super::explain::{TableFacts, facts, index_name};
 use super::{Access, Expr, Filter, LimitPlan, PartRange, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
 use crate::expression::Node;
 use crate::expression::aggregate::AggregateCall;
@@ -300,7 +301,11 @@ impl Tree {
         let names = NamesOf(plan);
         let source = &plan.sources[step.source];
         let facts = facts(plan, step, is_first);
-        let mut operator = Operator::new(format!("{}  (rows={})", access(plan, step, &facts), step.rows), Vec::new());
+        let (own, _) = step.shown_access();
+        let mut operator = Operator::new(format!("{}  (rows={})", access(plan, step, own, &facts), step.rows), Vec::new());
+        if let Access::Merge(all) = own {
+            operator.below.extend(all.iter().map(|one| alternative(plan, step, one)));
+        }
         if let SourceKind::Derived(derived) = &source.kind
             && self.shown.insert(derived.id)
         {
@@ -323,8 +328,20 @@ fn is_key(expr: &Expr, key: &str, names: &dyn Names) -> bool {
     key == format!("({left} = {right})") || key == format!("({right} = {left})")
 }
 
+/// One of the indexes that find the rows of a table together.
+fn alternative(plan: &SelectPlan, step: &TableStep, one: &Alternative) -> Operator {
+    let index = one.access.indexes().first().map_or(0, |(index, _)| *index);
+    let alias = &plan.sources[step.source].alias;
+    let key = match plan.sources[step.source].table() {
+        Some(table) => index_name(table, index),
+        None => String::new(),
+    };
+    let condition = display::text(&one.condition, &NamesOf(plan));
+    Operator::new(format!("Index range scan on {alias} using {key} over {condition}"), Vec::new())
+}
+
 /// How the rows of a table are found.
-fn access(plan: &SelectPlan, step: &TableStep, facts: &TableFacts) -> String {
+fn access(plan: &SelectPlan, step: &TableStep, own: &Access, facts: &TableFacts) -> String {
     let names = NamesOf(plan);
     let alias = match &plan.sources[step.source].alias {
         alias if alias.is_empty() => "<temporary>",
@@ -337,7 +354,7 @@ fn access(plan: &SelectPlan, step: &TableStep, facts: &TableFacts) -> String {
         let one = |(column, key): (&String, &super::KeyExpr)| format!("{column}={}", display::text(&key.expr, &names));
         facts.used_parts.iter().zip(keys).map(one).collect::<Vec<_>>().join(", ")
     };
-    match step.shown_access().0 {
+    match own {
         Access::Point { key: parts, .. } => {
             let single = if facts.covering { "Single-row covering index" } else { "Single-row index" };
             format!("{single} lookup on {alias} using {key} ({})", equalities(&mut parts.iter()))
@@ -363,6 +380,7 @@ fn access(plan: &SelectPlan, step: &TableStep, facts: &TableFacts) -> String {
             let against = display::text(&access.against, &names);
             format!("Full-text index search on {alias} using {key} ({against})")
         }
+        Access::Merge(_) => format!("Rows of {alias} by the first index that has them: {key}"),
         Access::Scan { .. } | Access::Rows => format!("{kind} scan on {alias} using {key}{reverse}"),
     }
 }

@@ -392,7 +392,10 @@ impl Planner<'_, '_> {
         let is_scan = matches!(choice.access, Access::Scan { .. } | Access::Rows);
         let numbers = candidates(waiting, placed, table);
         let can_keep = hash_join::can_keep(source)
-            && !matches!(choice.access, Access::Fulltext(_) | Access::Elements(_) | Access::Scan { reverse: true, .. })
+            && !matches!(
+                choice.access,
+                Access::Fulltext(_) | Access::Elements(_) | Access::Merge(_) | Access::Scan { reverse: true, .. }
+            )
             && self.switches.has(Switches::HASH_JOIN);
         let keys = match can_keep {
             true => {
@@ -421,7 +424,7 @@ impl Planner<'_, '_> {
         }
         // The rows that would be kept: by the conditions on this table alone.
         let mut own = self.choices(table, 0, waiting);
-        own.retain(|own| !matches!(own.access, Access::Point { .. } | Access::Fulltext(_) | Access::Elements(_)));
+        own.retain(|own| matches!(own.access, Access::Range { .. } | Access::Scan { .. } | Access::Rows));
         let own = own.into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost));
         let by_index = hash_join::lookup_cost(&choice);
         let Some(own) = own else {
@@ -519,6 +522,7 @@ impl Planner<'_, '_> {
                     Access::Range { index, parts, .. } => (1 + 16usize.saturating_sub(parts.len()), *index),
                     Access::Fulltext(access) => (50, access.search.index),
                     Access::Elements(access) => (50, access.index),
+                    Access::Merge(_) => (60, 0),
                     Access::Scan { index, .. } => (100, *index),
                     Access::Rows => (200, 0),
                 };
@@ -544,12 +548,22 @@ fn candidates(waiting: &[Waiting], placed: Mask, table: usize) -> Vec<usize> {
     (0..waiting.len()).filter(|number| fits(&waiting[*number])).collect()
 }
 
+fn by_elements(access: &Access) -> bool {
+    match access {
+        Access::Elements(_) => true,
+        Access::Merge(all) => all.iter().any(|one| by_elements(&one.access)),
+        _ => false,
+    }
+}
+
 /// A row that several elements lead to is known by its key: it is read along.
 fn read_keys(sources: &mut [Source<std::sync::Arc<super::Derived>>], steps: &[Step]) {
     for step in steps {
         match step {
             Step::Table(step) => {
-                let Access::Elements(_) = step.access else { continue };
+                if !by_elements(&step.access) {
+                    continue;
+                }
                 let source = &mut sources[step.source];
                 if let Some(table) = source.table().cloned() {
                     table.indexes[0].parts.iter().for_each(|part| source.needed.insert(part.column));

@@ -24,6 +24,7 @@
 //! * What is not understood is refused with 1235; it is never left out.
 
 pub mod access;
+pub mod alternatives;
 pub mod arrays;
 mod bare;
 pub mod bind;

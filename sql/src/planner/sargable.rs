@@ -167,6 +167,11 @@ fn indexable(expr: &Expr, how: Comparison, source: &Source, table: &Table, equal
     fits.then_some(column)
 }
 
+/// Whether a condition is about one column, in terms of an index.
+pub fn is_of_one_column(condition: &Expr, source: &Source, table: &Table, known: &dyn Fn(&Expr) -> bool) -> bool {
+    sargable(condition, source, table, known).is_some()
+}
+
 fn key(expr: &Expr) -> KeyExpr {
     KeyExpr { expr: expr.clone(), null_safe: false }
 }

@@ -32,16 +32,16 @@ pub fn share(condition: &Expr) -> f64 {
 
 /// Whether an access finds its rows by a column of the condition, so that its rows are counted with it.
 pub fn is_of_access(condition: &Expr, source: &Source, access: &Access) -> bool {
-    let (index, parts) = match access {
-        Access::Point { index, key } => (*index, key.len()),
-        Access::Range { index, parts, .. } => (*index, parts.len()),
-        Access::Fulltext(_) | Access::Elements(_) | Access::Scan { .. } | Access::Rows => return false,
-    };
+    if matches!(access, Access::Fulltext(_) | Access::Elements(_)) {
+        return false;
+    }
     let Some(table) = source.table() else { return false };
+    let indexes = access.indexes();
     let mut found = false;
     condition.for_each_column(&mut |slot| {
         let of_part = |column: usize| slot == source.slot_base + column;
-        found |= table.indexes[index].parts[..parts].iter().any(|part| of_part(part.column));
+        let mut used = indexes.iter().flat_map(|(index, parts)| &table.indexes[*index].parts[..*parts]);
+        found |= used.any(|part| of_part(part.column));
     });
     found
 }

@@ -88,7 +88,7 @@ impl WantedOrder {
             Access::Scan { index, .. } => (*index, 0),
             Access::Range { index, .. } => (*index, fixed_parts),
             Access::Point { .. } => return Some(false),
-            Access::Rows | Access::Fulltext(_) | Access::Elements(_) => return None,
+            Access::Rows | Access::Fulltext(_) | Access::Elements(_) | Access::Merge(_) => return None,
         };
         let index = &table.indexes[index];
         if let Access::Range { parts, .. } = access {

@@ -51,12 +51,16 @@ impl Uses {
             let reads_all = match &step.access {
                 Access::Scan { .. } => true,
                 Access::Rows => !matches!(select.sources[step.source].kind, SourceKind::Table(_)),
-                Access::Point { .. } | Access::Range { .. } | Access::Fulltext(_) | Access::Elements(_) => false,
+                Access::Point { .. }
+                | Access::Range { .. }
+                | Access::Fulltext(_)
+                | Access::Elements(_)
+                | Access::Merge(_) => false,
             };
             self.no_index |= reads_all;
             match is_first {
                 true if reads_all => self.scan = true,
-                true => self.range |= matches!(step.access, Access::Range { .. }),
+                true => self.range |= matches!(step.access, Access::Range { .. } | Access::Merge(_)),
                 false => self.full_join |= reads_all,
             }
             *is_first = false;

@@ -92,6 +92,20 @@ impl ResultSink for Lines {
     }
 }
 
+/// What a statement answers.
+pub fn run(session: &mut Session, statement: &str) -> Vec<String> {
+    let mut sink = Lines::default();
+    session.query(statement.as_bytes(), &mut sink);
+    sink.lines
+}
+
+/// What a statement answers that must not fail.
+pub fn done(session: &mut Session, statement: &str) -> Vec<String> {
+    let lines = run(session, statement);
+    assert!(!lines.iter().any(|line| line.starts_with('!')), "{statement}: {lines:?}");
+    lines
+}
+
 /// A directory of a test's own, empty at first.
 pub struct Scratch(pub PathBuf);
 

@@ -12,24 +12,12 @@ use sql::{Instance, Session};
 use storage::Config;
 
 use crate::common::random::{Random, first_seed};
-use crate::common::{Lines, Scratch, instance, session};
+use crate::common::{Scratch, done, instance, run, session};
 
 const STEPS: usize = 400;
 const TABLE: &str = "CREATE TABLE t (id INT PRIMARY KEY, c INT, d JSON,
     KEY n ((CAST(d->'$.n' AS SIGNED ARRAY))), KEY cs (c, (CAST(d->'$.s' AS CHAR(300) ARRAY))),
     KEY fc ((CAST(d->'$.f' AS DECIMAL(20,2) ARRAY)), c), UNIQUE KEY u (c, (CAST(d->'$.u' AS UNSIGNED ARRAY))))";
-
-fn run(session: &mut Session, statement: &str) -> Vec<String> {
-    let mut sink = Lines::default();
-    session.query(statement.as_bytes(), &mut sink);
-    sink.lines
-}
-
-fn done(session: &mut Session, statement: &str) -> Vec<String> {
-    let lines = run(session, statement);
-    assert!(!lines.iter().any(|line| line.starts_with('!')), "{statement}: {lines:?}");
-    lines
-}
 
 /// An element that the index of a member of the document takes.
 fn element(random: &mut Random, member: &str) -> String {
