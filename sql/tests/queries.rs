@@ -320,3 +320,46 @@ fn frames_of_many_rows_take_linear_time() {
         assert!(began.elapsed().as_secs() < 20, "{frame}: {:?}", began.elapsed());
     }
 }
+
+/// EXPLAIN ANALYZE of a query, without its times.
+fn analyzed(server: &mut Server, query: &str) -> String {
+    let text = server.rows(&format!("EXPLAIN ANALYZE {query}")).concat();
+    let mut parts = text.split("actual time=");
+    let mut plan = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (times, rest) = part.split_once(' ').expect("rows behind the times");
+        let (first, all) = times.split_once("..").expect("two times");
+        let number = |text: &str| text.parse::<f64>().expect("a time");
+        assert!(number(first) <= number(all), "{text}");
+        plan.push_str(rest);
+    }
+    plan
+}
+
+#[test]
+fn a_plan_tells_what_it_did() {
+    let mut server = Server::new("queries-analyze");
+    server.run("CREATE TABLE t (id INT PRIMARY KEY, a INT, KEY (a))");
+    server.run("CREATE TABLE u (id INT PRIMARY KEY, a INT)");
+    server.run("INSERT INTO t WITH RECURSIVE n AS (SELECT 1 i UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT i, i % 50 FROM n");
+    server.run("INSERT INTO u SELECT id, a FROM t WHERE id <= 10");
+    let plan = analyzed(&mut server, "SELECT * FROM t WHERE id = 7");
+    assert_eq!(plan, "| -> Single-row index lookup on t using PRIMARY (id=7)  (rows=1) (rows=1 loops=1)\\n");
+    let plan = analyzed(&mut server, "SELECT t.id FROM u JOIN t ON t.a = u.id WHERE u.a > 3 ORDER BY t.id LIMIT 5");
+    assert!(plan.contains("Limit: 5 row(s) (rows=5 loops=1)"), "{plan}");
+    assert!(plan.contains("Table scan on u  (rows=10) (rows=7 loops=1)"), "{plan}");
+    assert!(plan.contains("(rows=4 loops=7)"), "{plan}");
+    let plan = analyzed(
+        &mut server,
+        "SELECT (SELECT COUNT(*) FROM t WHERE t.a = u.id) FROM u WHERE id > 8 UNION ALL SELECT id FROM u WHERE id < 0",
+    );
+    assert!(plan.contains("(rows=1 loops=2)") && plan.contains("(rows=0 loops=1)"), "{plan}");
+    let plan = analyzed(&mut server, "SELECT * FROM u WHERE id < 0 AND a IN (SELECT MAX(a) FROM t GROUP BY id % 3)");
+    assert!(plan.contains("(never executed)"), "{plan}");
+    let refused = ask(&mut server.session, "EXPLAIN ANALYZE FORMAT=JSON SELECT 1");
+    assert_eq!(refused, ["! 1235 This version of Glassine doesn't yet support 'EXPLAIN ANALYZE with JSON format'"]);
+    let failed = ask(&mut server.session, "EXPLAIN ANALYZE SELECT (SELECT id FROM t)");
+    assert_eq!(failed, ["! 1242 Subquery returns more than 1 row"]);
+    assert_eq!(ask(&mut server.session, "SHOW COUNT(*) ERRORS"), ["| @@session.error_count", "| 1"]);
+    server.run("SELECT * FROM t WHERE id = 7");
+}

@@ -17,6 +17,32 @@ const ABSENT_COLLATIONS: [&str; 7] = [
 ];
 
 impl Error {
+    /// Warnings of optimizer hints.
+    pub fn hint_syntax(near: &str) -> Error {
+        Error::new(1064, b"42000", format!("Optimizer hint syntax error near '{near}' at line 1"))
+    }
+
+    pub fn conflicting_hint(name: &str) -> Error {
+        Error::new(3126, b"HY000", format!("Hint {name} is ignored as conflicting/duplicated"))
+    }
+
+    pub fn unresolved_hint(what: &str, name: &str) -> Error {
+        Error::new(3128, b"HY000", format!("Unresolved name {what} for {name} hint"))
+    }
+
+    pub fn unknown_hint_block(block: &str, name: &str) -> Error {
+        Error::new(3127, b"HY000", format!("Query block name `{block}` is not found for {name} hint"))
+    }
+
+    pub fn hint_of_top_query() -> Error {
+        let text = "MAX_EXECUTION_TIME hint is supported by top-level standalone SELECT statements only";
+        Error::new(3125, b"HY000", text)
+    }
+
+    pub fn not_set_by_hint(name: &str) -> Error {
+        Error::new(3637, b"HY000", format!("Variable '{name}' cannot be set using SET_VAR hint."))
+    }
+
     pub fn no_database() -> Error {
         Error::new(1046, b"3D000", "No database selected")
     }

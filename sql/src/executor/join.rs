@@ -154,6 +154,15 @@ impl<'a> Runner<'a> {
 
     /// Reads one table.
     fn table(&self, step: &TableStep, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
+        match self.environment.profile {
+            None => self.table_unmeasured(step, row, next),
+            Some(profile) => {
+                profile.measure(step, |rows| self.table_unmeasured(step, row, &mut |row| rows.pass(|| next(row))))
+            }
+        }
+    }
+
+    fn table_unmeasured(&self, step: &TableStep, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
         if let Some(hash) = &step.hash
             && let Some(go_on) = self.by_hash(step, hash, row, next)?
         {
@@ -381,13 +390,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Reads the rows of several alternatives, each once: with the first alternative that is true for it.
-    fn merged(
-        &self,
-        read: Read<'_>,
-        all: &[Alternative],
-        row: &mut JoinRow<'_>,
-        next: &mut Next<'_>,
-    ) -> Result<bool> {
+    fn merged(&self, read: Read<'_>, all: &[Alternative], row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
         for (number, one) in all.iter().enumerate() {
             let go_on = self.read(read, &one.access, row, &mut |row| {
                 for earlier in &all[..number] {

@@ -71,6 +71,7 @@ use crate::information_schema::Facts;
 use crate::instance::Instance;
 use crate::planner::SubqueryPlan;
 use crate::planner::keys::KeyRanges;
+use crate::planner::profile::Profile;
 use crate::planner::returning::Returning;
 use crate::row_log::RowLog;
 
@@ -95,6 +96,8 @@ pub struct Environment<'a> {
     pub scratch: &'a RefCell<Scratch>,
     /// The rows of RETURNING.
     pub returned: RefCell<Vec<Vec<Value>>>,
+    /// EXPLAIN ANALYZE.
+    pub profile: Option<&'a Profile>,
     /// Where changes of rows are logged, if they are.
     pub log: Option<&'a RefCell<RowLog>>,
 }

@@ -30,6 +30,19 @@ pub fn run(
     context: &EvalContext<'_>,
     visit: &mut dyn FnMut(&[Value]) -> Result<bool>,
 ) -> Result<()> {
+    match environment.profile {
+        None => run_unmeasured(environment, plan, context, visit),
+        Some(profile) => profile
+            .measure(plan, |rows| run_unmeasured(environment, plan, context, &mut |row| rows.pass(|| visit(row)))),
+    }
+}
+
+fn run_unmeasured(
+    environment: &Environment<'_>,
+    plan: &QueryPlan,
+    context: &EvalContext<'_>,
+    visit: &mut dyn FnMut(&[Value]) -> Result<bool>,
+) -> Result<()> {
     match plan {
         QueryPlan::Select(plan) => run_select(environment, plan, context, visit),
         QueryPlan::Union(plan) => run_union(environment, plan, context, visit),
@@ -69,10 +82,11 @@ fn run_union(
     let (offset, count) = limits(plan.limit.as_ref(), context)?;
     let collations: Vec<CollationId> = plan.columns.iter().map(|column| column.ty.collation).collect();
     let is_union = plan.links.iter().all(|link| link.operator == SetOperator::Union);
-    if count == 0 {
+    let counts_all = plan.calc_found_rows;
+    if count == 0 && !counts_all {
         return Ok(());
     }
-    let wanted = Wanted { collations: &collations, order: &plan.order, offset, count, counts_all: false };
+    let wanted = Wanted { collations: &collations, order: &plan.order, offset, count, counts_all };
     let mut output = Output::new(&environment.memory, wanted, &environment.found_rows, visit);
     if !is_union {
         let mut rows = RowSet::new(&environment.memory, &plan.links, &collations, context.session);

@@ -9,6 +9,7 @@ impl Parser<'_> {
     pub(super) fn insert(&mut self) -> Result<Statement> {
         let replace = self.is_word("REPLACE");
         self.advance();
+        let hints = self.hints();
         let mut ignore = false;
         while let Some(option) = self.take_any_word(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE"]) {
             ignore |= option == "IGNORE";
@@ -51,7 +52,8 @@ impl Parser<'_> {
             on_duplicate = self.list(Self::assignment)?;
         }
         let returning = self.returning()?;
-        let insert = Insert { replace, ignore, table, partitions, columns, source, row_alias, on_duplicate, returning };
+        let insert =
+            Insert { hints, replace, ignore, table, partitions, columns, source, row_alias, on_duplicate, returning };
         Ok(Statement::Insert(Box::new(insert)))
     }
 
@@ -104,6 +106,7 @@ impl Parser<'_> {
 
     pub(super) fn update(&mut self) -> Result<Statement> {
         self.advance();
+        let hints = self.hints();
         let mut ignore = false;
         while let Some(option) = self.take_any_word(&["LOW_PRIORITY", "IGNORE"]) {
             ignore |= option == "IGNORE";
@@ -122,15 +125,16 @@ impl Parser<'_> {
             if limit.is_some() {
                 return Err(Error::wrong_usage("UPDATE", "LIMIT"));
             }
-            let update = JoinedUpdate { with, ignore, tables, assignments, filter };
+            let update = JoinedUpdate { hints, with, ignore, tables, assignments, filter };
             return Ok(Statement::JoinedUpdate(Box::new(update)));
         }
         let table = tables.remove(0);
-        Ok(Statement::Update(Box::new(Update { with, ignore, table, assignments, filter, order_by, limit })))
+        Ok(Statement::Update(Box::new(Update { hints, with, ignore, table, assignments, filter, order_by, limit })))
     }
 
     pub(super) fn delete(&mut self) -> Result<Statement> {
         self.advance();
+        let hints = self.hints();
         let mut ignore = false;
         while let Some(option) = self.take_any_word(&["LOW_PRIORITY", "QUICK", "IGNORE"]) {
             ignore |= option == "IGNORE";
@@ -146,7 +150,7 @@ impl Parser<'_> {
             }
             let targets = self.list(Self::delete_target)?;
             self.expect_word("FROM")?;
-            return self.joined_delete(ignore, targets);
+            return self.joined_delete(hints, ignore, targets);
         }
         let start = self.at;
         let table = self.delete_target()?;
@@ -154,7 +158,7 @@ impl Parser<'_> {
             self.at = start;
             let targets = self.list(Self::delete_target)?;
             self.expect_word("USING")?;
-            return self.joined_delete(ignore, targets);
+            return self.joined_delete(hints, ignore, targets);
         }
         let partitions = self.partition_selection()?;
         let alias = if self.take_word("AS") || self.begins_alias() { Some(self.name()?) } else { None };
@@ -162,7 +166,7 @@ impl Parser<'_> {
         let order_by = if self.is_word("ORDER") { self.order_by()? } else { Vec::new() };
         let limit = self.optional_limit()?;
         let returning = self.returning()?;
-        let delete = Delete { with: None, ignore, table, partitions, alias, filter, order_by, limit, returning };
+        let delete = Delete { hints, with: None, ignore, table, partitions, alias, filter, order_by, limit, returning };
         Ok(Statement::Delete(Box::new(delete)))
     }
 
@@ -183,10 +187,10 @@ impl Parser<'_> {
         Ok(TableName { database: Some(first), name })
     }
 
-    fn joined_delete(&mut self, ignore: bool, targets: Vec<TableName>) -> Result<Statement> {
+    fn joined_delete(&mut self, hints: Vec<Hint>, ignore: bool, targets: Vec<TableName>) -> Result<Statement> {
         let tables = self.list(Self::table_ref)?;
         let filter = self.optional_filter()?;
-        let delete = JoinedDelete { with: None, ignore, targets, tables, filter };
+        let delete = JoinedDelete { hints, with: None, ignore, targets, tables, filter };
         Ok(Statement::JoinedDelete(Box::new(delete)))
     }
 

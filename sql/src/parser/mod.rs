@@ -26,6 +26,7 @@
 //! | [`mod@print`] | expressions back to text, as the dictionary keeps them |
 //! | `expression` | precedence, functions with a syntax of their own |
 //! | `query` | SELECT and its clauses |
+//! | `hint` | optimizer hints, which are comments to the lexer |
 //! | `window` | OVER and WINDOW |
 //! | `change` | INSERT, UPDATE, DELETE |
 //! | `files` | LOAD DATA, INTO of SELECT |
@@ -45,6 +46,7 @@ mod change;
 mod definition;
 mod expression;
 mod files;
+mod hint;
 mod json_table;
 pub mod lexer;
 pub mod multibyte;
@@ -186,6 +188,9 @@ struct Parser<'a> {
     depth: usize,
     /// The variables of an INTO that stood in front of FROM.
     into_found: Option<ast::SelectInto>,
+    /// Whether a query block of the statement has begun, and what the hints of the first one set.
+    has_block: bool,
+    variables: Vec<(String, Expr)>,
     /// The program whose body is being parsed.
     program: Option<Box<program::ProgramScope>>,
 }
@@ -218,6 +223,8 @@ impl<'a> Parser<'a> {
             parameters: 0,
             depth: 0,
             into_found: None,
+            has_block: false,
+            variables: Vec::new(),
             program: None,
         }
     }
@@ -537,6 +544,29 @@ impl<'a> Parser<'a> {
     // -------------------------------------------------------- statements
 
     fn statement(&mut self) -> Result<Statement> {
+        let start = self.peek().start;
+        let outer = (std::mem::take(&mut self.has_block), std::mem::take(&mut self.variables));
+        let parsed = self.statement_inner();
+        let variables = std::mem::replace(&mut self.variables, outer.1);
+        self.has_block = outer.0;
+        Ok(match parsed? {
+            Statement::Explain { format, analyze, statement: explained } => match *explained {
+                // The variables of an explained statement hold while it is explained.
+                Statement::SetStatement { variables, statement, text, by_hint: true } => {
+                    let statement = Box::new(Statement::Explain { format, analyze, statement });
+                    Statement::SetStatement { variables, statement, text, by_hint: true }
+                }
+                other => Statement::Explain { format, analyze, statement: Box::new(other) },
+            },
+            statement if variables.is_empty() => statement,
+            statement => {
+                let text = self.text_since(start);
+                Statement::SetStatement { variables, statement: Box::new(statement), text, by_hint: true }
+            }
+        })
+    }
+
+    fn statement_inner(&mut self) -> Result<Statement> {
         let token = self.peek();
         if token.kind == Kind::Symbol && self.bytes(token) == b"(" {
             return Ok(Statement::Query(Box::new(self.query()?)));

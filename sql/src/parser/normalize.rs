@@ -144,6 +144,14 @@ impl Pass<'_> {
         let mut selects = usize::from(is_select);
         let mut before = Before::Other;
         let mut token = lexer.next_token();
+        // What hints set holds for a statement as it is written.
+        let gap = &self.sql[first.end as usize..(token.start as usize).max(first.end as usize)];
+        if gap.len() > 1 && gap.windows(3).any(|three| three == b"/*+") {
+            let sets = gap.windows(7).any(|seven| seven.eq_ignore_ascii_case(b"SET_VAR"));
+            if sets {
+                return None;
+            }
+        }
         loop {
             let next = match token.kind {
                 Kind::End => break,

@@ -1,8 +1,8 @@
 //! SELECT and everything that stands where a SELECT can stand.
 
-use super::Parser;
 use super::ast::*;
 use super::lexer::{Kind, Token};
+use super::{Parser, hint};
 use crate::error::{Error, Result};
 
 /// The longest name of an output column without an alias.
@@ -245,9 +245,26 @@ impl Parser<'_> {
         name
     }
 
+    /// The hints behind the word that was taken last.
+    pub(super) fn hints(&mut self) -> Vec<Hint> {
+        let is_first = !std::mem::replace(&mut self.has_block, true);
+        let (word, next) = (self.tokens[self.at.saturating_sub(1)], self.peek());
+        if next.start <= word.end + 1 {
+            return Vec::new();
+        }
+        let hints = hint::in_gap(&self.sql[word.end as usize..next.start as usize], self.mode);
+        if is_first {
+            self.variables.extend(hints.iter().filter_map(|hint| match &hint.kind {
+                HintKind::SetVar { variable, value } => Some((variable.clone(), value.clone())),
+                _ => None,
+            }));
+        }
+        hints
+    }
+
     /// Behind SELECT.
     fn select(&mut self) -> Result<Select> {
-        let mut select = Select::default();
+        let mut select = Select { hints: self.hints(), ..Select::default() };
         let mut all = false;
         while let Some(option) = self.take_any_word(&[
             "ALL",

@@ -26,9 +26,9 @@ use storage::Table;
 use super::arrays::{ElementsAccess, searches_of};
 use super::fulltext::{FulltextAccess, search_of};
 use super::keys::KeyRanges;
+use super::logical::is_volatile;
 use super::range::{Interval, KeyExpr, PartRange};
 use super::sargable::{Sargable, collect, merge};
-use super::logical::is_volatile;
 use super::{PlanContext, Source, SourceKind, alternatives, selectivity};
 use crate::expression::{Expr, NoFields, Node};
 use crate::parser::ast::IndexHintKind;
@@ -128,10 +128,15 @@ pub fn choices(
     };
     let facts = Facts::of(context, source, table);
     let mut choices = by_index(&facts, conditions, known);
-    let mut possible_keys: Vec<usize> = choices.iter().flat_map(|choice| choice.access.indexes()).map(|(index, _)| index).collect();
-    if context.eval.session.optimizer_switches().has(Switches::INDEX_MERGE) {
+    let mut possible_keys: Vec<usize> =
+        choices.iter().flat_map(|choice| choice.access.indexes()).map(|(index, _)| index).collect();
+    let merges = || context.eval.session.optimizer_switches().has(Switches::INDEX_MERGE);
+    if source.hinted.index_merge.unwrap_or_else(merges) {
         for at in 0..conditions.len() {
-            let Some(choice) = merge_choice(&facts, conditions, at, known) else { continue };
+            let Some(mut choice) = merge_choice(&facts, conditions, at, known) else { continue };
+            if source.hinted.index_merge == Some(true) {
+                choice.cost = choice.cost.min(f64::MIN_POSITIVE);
+            }
             for (index, _) in choice.access.indexes() {
                 if !possible_keys.contains(&index) {
                     possible_keys.push(index);

@@ -28,7 +28,7 @@ use super::row_rules::RowRules;
 use super::scope::Level;
 use super::triggers::Triggers;
 use super::view_target::{InsertTarget, ViewCheck, insert_target};
-use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, nest, physical, rules};
+use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, hints, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
@@ -154,6 +154,8 @@ pub(super) fn check_columns(
 }
 
 pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<InsertPlan> {
+    // Those of blocks further in wait for them; the table that gets the rows is not read.
+    hints::apply(context, &insert.hints, 1, &mut []);
     let mut wanted = Privileges::INSERT;
     if insert.replace {
         wanted |= Privileges::DELETE;
@@ -577,11 +579,12 @@ pub(super) fn single_table(table: &TableRef) -> Result<(&ast::TableName, Option<
 }
 
 pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<UpdatePlan> {
-    let (name, alias, hints) = single_table(&update.table)?;
+    let (name, alias, index_hints) = single_table(&update.table)?;
     let table = open_stored(context, name, alias, Privileges::UPDATE)?;
     // In READ COMMITTED it need not wait for rows that it would not change.
     let mut level = Level::new(context, None, ReadMode::Exclusive(IfLocked::Committed));
-    let source = level.add_table(name, alias, hints.to_vec())?;
+    let source = level.add_table(name, alias, index_hints.to_vec())?;
+    level.hints = hints::apply(context, &update.hints, 1, &mut level.sources);
     if let TableRef::Table { partitions, .. } = &update.table {
         level.choose_partitions(source, partitions)?;
     }
@@ -674,6 +677,7 @@ pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<De
     let table = open_stored(context, &delete.table, delete.alias.as_deref(), Privileges::DELETE)?;
     let mut level = Level::new(context, None, ReadMode::EXCLUSIVE);
     let source = level.add_table(&delete.table, delete.alias.as_deref(), Vec::new())?;
+    level.hints = hints::apply(context, &delete.hints, 1, &mut level.sources);
     level.choose_partitions(source, &delete.partitions)?;
     let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };
     let returning = bind_returning(&level, &delete.returning)?;

@@ -119,7 +119,11 @@ impl<'a> Clause<'a> {
                     if let Ok(Some(alias)) = self.alias(name, aliases)
                         && !is_same(&alias, &found)
                     {
-                        self.level.context.eval.warn(Error::ambiguous_column(&name.name, self.name));
+                        self.level
+                            .context
+                            .warnings
+                            .borrow_mut()
+                            .push(Error::ambiguous_column(&name.name, self.name).into_warning());
                     }
                     Ok(Some(found))
                 }
@@ -147,7 +151,11 @@ impl<'a> Clause<'a> {
         match (grouped, selected) {
             (Some(grouped), selected) => {
                 if selected.is_some_and(|selected| !is_same(&selected, grouped)) {
-                    self.level.context.eval.warn(Error::ambiguous_column(&name.name, self.name));
+                    self.level
+                        .context
+                        .warnings
+                        .borrow_mut()
+                        .push(Error::ambiguous_column(&name.name, self.name).into_warning());
                 }
                 Ok(Some(grouped.clone()))
             }

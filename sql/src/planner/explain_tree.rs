@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use super::access::Alternative;
 use super::explain::{TableFacts, facts, index_name};
+use super::profile::Profile;
 use super::{Access, Expr, Filter, LimitPlan, PartRange, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
 use crate::expression::Node;
 use crate::expression::aggregate::AggregateCall;
@@ -95,15 +96,17 @@ pub(super) fn all_of<'e>(conditions: impl Iterator<Item = &'e Expr>, names: &dyn
 }
 
 #[derive(Default)]
-struct Tree {
+struct Tree<'p> {
     /// The derived tables that have been shown.
     shown: BTreeSet<usize>,
+    /// What was measured when the plan ran, if it did.
+    profile: Option<&'p Profile>,
 }
 
-/// The text of a query's plan.
-pub fn query(plan: &QueryPlan) -> String {
+/// The text of a query's plan; with what was measured when it ran.
+pub fn query(plan: &QueryPlan, profile: Option<&Profile>) -> String {
     let mut out = String::new();
-    Tree::default().query(plan).write(0, &mut out);
+    Tree { profile, ..Tree::default() }.query(plan).write(0, &mut out);
     out
 }
 
@@ -162,8 +165,19 @@ impl Names for NamesOfResult<'_> {
     }
 }
 
-impl Tree {
+impl Tree<'_> {
     fn query(&mut self, plan: &QueryPlan) -> Operator {
+        let mut operator = self.operators(plan);
+        // Of a query that is one read of a table, the read tells.
+        if let Some(profile) = self.profile
+            && !operator.line.contains(" (actual ")
+        {
+            operator.line.push_str(&profile.text(plan));
+        }
+        operator
+    }
+
+    fn operators(&mut self, plan: &QueryPlan) -> Operator {
         match plan {
             QueryPlan::Select(plan) => self.select(plan),
             QueryPlan::Union(plan) => {
@@ -302,7 +316,9 @@ impl Tree {
         let source = &plan.sources[step.source];
         let facts = facts(plan, step, is_first);
         let (own, _) = step.shown_access();
-        let mut operator = Operator::new(format!("{}  (rows={})", access(plan, step, own, &facts), step.rows), Vec::new());
+        let measured = self.profile.map_or(String::new(), |profile| profile.text(step));
+        let line = format!("{}  (rows={}){measured}", access(plan, step, own, &facts), step.rows);
+        let mut operator = Operator::new(line, Vec::new());
         if let Access::Merge(all) = own {
             operator.below.extend(all.iter().map(|one| alternative(plan, step, one)));
         }

@@ -143,7 +143,8 @@ impl Planner<'_, '_> {
             let next = match ways.pop() {
                 Some(way) => Some((0, way)),
                 None => {
-                    let ready = |table: &usize| self.requires(*table) & !placed == 0;
+                    let ready =
+                        |table: &usize| self.requires(*table) & !placed == 0 && self.may_follow(*table, &tables);
                     let first = tables.iter().position(ready).unwrap_or(tables.len());
                     let end = if in_order { (first + 1).min(tables.len()) } else { tables.len() };
                     let candidates = &tables[first..end];
@@ -252,6 +253,12 @@ impl Planner<'_, '_> {
         }
     }
 
+    /// Whether no hint wants another one of these tables before a table.
+    fn may_follow(&self, table: usize, left: &[usize]) -> bool {
+        let hinted = &self.sources[table].hinted;
+        !left.iter().any(|other| *other != table && self.sources[*other].hinted.precedes(hinted))
+    }
+
     /// The table that multiplies the work least, and how it is read.
     fn cheapest_next(
         &self,
@@ -263,6 +270,9 @@ impl Planner<'_, '_> {
     ) -> Option<(usize, Way)> {
         let mut best: Option<(usize, Way, f64)> = None;
         for (at, &table) in tables.iter().enumerate() {
+            if !self.may_follow(table, tables) {
+                continue;
+            }
             let way = self.way(table, placed, waiting, wanted, rows);
             // What this step multiplies the work by, before the work itself.
             let weight = way.choice.rows * 1000.0 + way.choice.cost;
@@ -355,7 +365,12 @@ impl Planner<'_, '_> {
                 continue;
             }
             let placed = mask_of(set);
-            for (at, &table) in tables.iter().enumerate().filter(|(at, _)| set >> at & 1 == 0) {
+            let left: Vec<usize> = (0..tables.len()).filter(|at| set >> at & 1 == 0).collect();
+            for &at in &left {
+                let table = tables[at];
+                if left.iter().any(|other| self.sources[tables[*other]].hinted.precedes(&self.sources[table].hinted)) {
+                    continue;
+                }
                 let way = self.way(table, placed, waiting, None, estimate.rows);
                 let joined = self.joined(&estimate, table, placed, waiting, &way);
                 let with = set | 1 << at;
@@ -396,7 +411,7 @@ impl Planner<'_, '_> {
                 choice.access,
                 Access::Fulltext(_) | Access::Elements(_) | Access::Merge(_) | Access::Scan { reverse: true, .. }
             )
-            && self.switches.has(Switches::HASH_JOIN);
+            && source.hinted.hash.unwrap_or(self.switches.has(Switches::HASH_JOIN));
         let keys = match can_keep {
             true => {
                 let conditions = numbers.iter().map(|number| &waiting[*number].expr);
@@ -436,14 +451,15 @@ impl Planner<'_, '_> {
         let kept = (own.rows * self.local_share(table, &numbers, waiting, Some(&own.access))).max(1.0);
         let found = (choice.rows * share).min(kept);
         let by_hash = hash_join::hash_cost(source, build, kept, rows, found, memory_bytes);
-        let is_expected = by_hash < rows * by_index;
+        let is_forced = source.hinted.hash == Some(true);
+        let is_expected = is_forced || by_hash < rows * by_index;
         // What follows from other conditions is evaluated for the hash's sake alone.
         let implied = |number: &usize| waiting[*number].is_implied;
         if !is_expected && numbers.iter().any(implied) {
             choice.cost = by_index;
             return Way { choice, hash: None };
         }
-        let lookups = hash_join::lookups(&choice, build + kept, is_expected);
+        let lookups = if is_forced { 0 } else { hash_join::lookups(&choice, build + kept, is_expected) };
         choice.cost = if is_expected { by_hash / rows.max(1.0) } else { by_index };
         let build = Some((own.access, own.covering));
         let hash = HashPlan { keys, build, pruning: None, lookups, is_expected };

@@ -16,7 +16,7 @@ use super::row_rules::RowRules;
 use super::scope::{JoinTree, Level, display};
 use super::select::{bind_documents, reads_earlier_tables};
 use super::triggers::Triggers;
-use super::{PlanContext, SelectPlan, nest, physical, rules};
+use super::{PlanContext, SelectPlan, hints, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
 use crate::expression::Expr;
@@ -60,6 +60,7 @@ pub struct DeleteTarget {
 pub fn plan_joined_update(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result<JoinedUpdatePlan> {
     let mut level = Level::new(context, None, context.plain_reads);
     let tree = level.from(&update.tables)?;
+    level.hints = hints::apply(context, &update.hints, 1, &mut level.sources);
     bind_documents(&mut level)?;
     // Which table each column is of decides which tables are locked.
     let mut assigned: Vec<(usize, usize, &ast::Expr)> = Vec::with_capacity(update.assignments.len());
@@ -104,6 +105,7 @@ pub fn plan_joined_update(context: &PlanContext<'_>, update: &ast::JoinedUpdate)
 pub fn plan_joined_delete(context: &PlanContext<'_>, delete: &ast::JoinedDelete) -> Result<JoinedDeletePlan> {
     let mut level = Level::new(context, None, context.plain_reads);
     let tree = level.from(&delete.tables)?;
+    level.hints = hints::apply(context, &delete.hints, 1, &mut level.sources);
     bind_documents(&mut level)?;
     let numbers = target_numbers(&level, delete)?;
     let tables = open_targets(context, &mut level, &numbers, Privileges::DELETE, "DELETE")?;

@@ -19,7 +19,7 @@ use super::logical::{Block, Source};
 use super::scope::{JoinTree, Level, display};
 use super::select::{bind_documents, reads_earlier_tables};
 use super::view_target::{check_columns, check_of, check_way};
-use super::{PlanContext, SourceKind, change, nest, physical, rules};
+use super::{PlanContext, SourceKind, change, hints, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
 use crate::expression::Expr;
@@ -145,6 +145,7 @@ fn merged(
 fn update_views(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result<JoinedUpdatePlan> {
     let mut level = Level::new(context, None, context.plain_reads);
     let tree = level.from(&update.tables)?;
+    level.hints = hints::apply(context, &update.hints, 1, &mut level.sources);
     bind_documents(&mut level)?;
     let level = level;
     let mut output = Vec::with_capacity(2 * update.assignments.len());
@@ -230,6 +231,7 @@ fn need(block: &mut Block, needed: &[(usize, storage::ColumnSet)], also: &[&Expr
 fn delete_views(context: &PlanContext<'_>, delete: &ast::JoinedDelete) -> Result<JoinedDeletePlan> {
     let mut level = Level::new(context, None, context.plain_reads);
     let tree = level.from(&delete.tables)?;
+    level.hints = hints::apply(context, &delete.hints, 1, &mut level.sources);
     bind_documents(&mut level)?;
     let level = level;
     let numbers = target_numbers(&level, delete)?;

@@ -25,6 +25,7 @@ use std::rc::Rc;
 use format::collation::Charset;
 use storage::ReadMode;
 
+use super::hinted::BlockHints;
 use super::{LimitPlan, OutputColumn, SetLink, SourceKind, WindowCall};
 use crate::expression::functions::convert_charset;
 use crate::expression::{AggregateCall, Expr};
@@ -102,6 +103,7 @@ pub struct Union {
     pub columns: Vec<OutputColumn>,
     pub order: Vec<(Expr, bool)>,
     pub limit: Option<LimitPlan>,
+    pub calc_found_rows: bool,
 }
 
 /// One SELECT.
@@ -113,6 +115,7 @@ pub struct Block {
     pub from: Nest,
     /// The tables stay in the order written.
     pub straight: bool,
+    pub hints: BlockHints,
     pub group: Option<Group>,
     pub having: Option<Expr>,
     pub windows: Vec<WindowCall>,
@@ -258,7 +261,7 @@ impl Query {
     /// Whether two executions give the same rows, and reading has no effect but the rows.
     pub fn is_stable(&self) -> bool {
         match self {
-            Query::Union(union) => union.parts.iter().all(Query::is_stable),
+            Query::Union(union) => !union.calc_found_rows && union.parts.iter().all(Query::is_stable),
             Query::Recursive(recursive) => recursive.seed.is_stable() && recursive.members.iter().all(Query::is_stable),
             Query::Working(_) => true,
             Query::Block(block) => {
@@ -294,6 +297,7 @@ impl Block {
             slots: Vec::new(),
             from: Nest::default(),
             straight: false,
+            hints: BlockHints::default(),
             group: None,
             having: None,
             windows: Vec::new(),

@@ -38,6 +38,8 @@ pub mod explain_tree;
 pub mod fulltext;
 pub mod grouping;
 pub mod hash_join;
+pub mod hinted;
+pub mod hints;
 pub mod join;
 pub mod joined_change;
 pub mod joined_view;
@@ -50,6 +52,7 @@ pub mod members;
 pub mod nest;
 pub mod once;
 pub mod physical;
+pub mod profile;
 pub mod pruning;
 pub mod query;
 pub mod range;
@@ -81,7 +84,7 @@ use format::value::ColumnType;
 use storage::{ColumnSet, Definition, ReadMode, Table, TableUse, Trx};
 
 use crate::accounts::Rights;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Warning};
 use crate::expression::{AggregateCall, Binder, EvalContext, Expr, Scope};
 use crate::information_schema::VirtualTable;
 use crate::instance::Instance;
@@ -135,6 +138,12 @@ pub struct PlanContext<'a> {
     pub inside: RefCell<Vec<(Box<str>, Box<str>)>>,
     /// The plan calls stored functions, or fires triggers.
     pub runs_programs: Cell<bool>,
+    /// What each run of the plan warns of.
+    pub warnings: RefCell<Vec<Warning>>,
+    /// Optimizer hints about blocks that are not bound yet.
+    pub waiting_hints: RefCell<Vec<ast::Hint>>,
+    /// MAX_EXECUTION_TIME, in milliseconds.
+    pub time_limit_ms: Cell<Option<u64>>,
 }
 
 /// Any plan that yields rows.
@@ -236,6 +245,8 @@ pub struct UnionPlan {
     pub types: Vec<ColumnType>,
     pub order: Vec<(Expr, bool)>,
     pub limit: Option<LimitPlan>,
+    /// Rows behind the limit are counted, too.
+    pub calc_found_rows: bool,
     /// Subqueries of ORDER BY.
     pub subqueries: Vec<SubqueryPlan>,
 }
@@ -296,6 +307,8 @@ pub struct Source<D = Arc<Derived>> {
     pub unreadable: ColumnSet,
     pub read_mode: ReadMode,
     pub hints: Vec<ast::IndexHint>,
+    /// What optimizer hints say of it.
+    pub hinted: hinted::Hinted,
     /// LATERAL: what its query reads of the tables before it, whose values follow the statement's parameters.
     pub lateral: Vec<Expr>,
     /// Whether it is the inner side of an outer join, so that all of its columns can be NULL.

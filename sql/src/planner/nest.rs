@@ -24,7 +24,7 @@ pub fn bind(level: &Level<'_>, tree: Option<&JoinTree<'_>>, filter: Option<Expr>
         return Err(Error::new(1116, b"HY000", "Too many tables; MySQL can only use 61 tables in a join"));
     }
     let mut root = Nest::default();
-    let mut straight = false;
+    let mut straight = level.hints.fixed_order;
     if let Some(tree) = tree {
         build(level, tree, &mut root, &mut straight)?;
     }

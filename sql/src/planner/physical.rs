@@ -44,7 +44,7 @@ fn estimated(context: &PlanContext<'_>, query: Query) -> Result<(QueryPlan, Esti
             Ok((QueryPlan::Select(Box::new(plan)), estimate))
         }
         Query::Union(union) => {
-            let logical::Union { parts, links, outer, distinct_until, columns, order, limit } = *union;
+            let logical::Union { parts, links, outer, distinct_until, columns, order, limit, calc_found_rows } = *union;
             let mut plans = Vec::with_capacity(parts.len());
             let mut all = Estimate { rows: 0.0, cost: 0.0 };
             for part in parts {
@@ -55,7 +55,18 @@ fn estimated(context: &PlanContext<'_>, query: Query) -> Result<(QueryPlan, Esti
             let types = columns.iter().map(|column| column.column_type.clone()).collect();
             let parts = plans;
             let subqueries = Vec::new();
-            let plan = UnionPlan { parts, links, outer, distinct_until, columns, types, order, limit, subqueries };
+            let plan = UnionPlan {
+                parts,
+                links,
+                outer,
+                distinct_until,
+                columns,
+                types,
+                order,
+                limit,
+                calc_found_rows,
+                subqueries,
+            };
             Ok((QueryPlan::Union(Box::new(plan)), all))
         }
         Query::Recursive(recursive) => {
@@ -193,6 +204,7 @@ fn physical_source(context: &PlanContext<'_>, source: logical::Source) -> Result
         unreadable: source.unreadable,
         read_mode: source.read_mode,
         hints: source.hints,
+        hinted: source.hinted,
         lateral: source.lateral,
         nullable: source.nullable,
         division: source.division,

@@ -221,8 +221,13 @@ pub(super) fn finish_union(
     order_by: &[OrderItem],
     limit: Option<&Limit>,
 ) -> Result<(logical::Query, Vec<Expr>)> {
-    let Parts { queries: parts, links, outer, outer_of } = parts;
+    let Parts { queries: mut parts, links, outer, outer_of } = parts;
     let distinct_until = links.iter().rposition(|link| !link.all).map(|last| last + 1);
+    // SQL_CALC_FOUND_ROWS in the first SELECT is about the limit of all.
+    let calc_found_rows = match &mut parts[0] {
+        logical::Query::Block(first) => std::mem::take(&mut first.calc_found_rows),
+        _ => false,
+    };
     let width = parts[0].columns().len();
     if parts.iter().any(|part| part.columns().len() != width) {
         return Err(Error::union_columns());
@@ -249,6 +254,7 @@ pub(super) fn finish_union(
         order.push((expr, item.descending));
     }
     let limit = limit.map(|limit| bind_limit(context, limit)).transpose()?;
-    let union = logical::Union { parts, links, outer: outer_of, distinct_until, columns, order, limit };
+    let union =
+        logical::Union { parts, links, outer: outer_of, distinct_until, columns, order, limit, calc_found_rows };
     Ok((logical::Query::Union(Box::new(union)), outer))
 }

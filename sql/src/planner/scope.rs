@@ -13,6 +13,7 @@ use std::sync::Arc;
 use format::value::ColumnType;
 use storage::{ColumnSet, Definition, ReadMode, TableUse};
 
+use super::hinted::BlockHints;
 use super::logical::{self, Derived, Source};
 use super::{OutputColumn, PlanContext, SourceColumn, SourceKind, WindowCall, json_table};
 use crate::accounts::Privileges;
@@ -26,6 +27,8 @@ use crate::types::{SqlMode, TypeInfo};
 
 /// One SELECT while it is being bound.
 pub struct Level<'a> {
+    /// What its optimizer hints say of all of it.
+    pub hints: BlockHints,
     pub context: &'a PlanContext<'a>,
     pub parent: Option<&'a dyn Scope>,
     pub sources: Vec<Source>,
@@ -74,6 +77,7 @@ pub enum JoinTree<'q> {
 impl<'a> Level<'a> {
     pub fn new(context: &'a PlanContext<'a>, parent: Option<&'a dyn Scope>, read_mode: ReadMode) -> Level<'a> {
         Level {
+            hints: BlockHints::default(),
             context,
             parent,
             sources: Vec::new(),
@@ -438,6 +442,7 @@ impl<'a> Level<'a> {
             unreadable: ColumnSet::EMPTY,
             read_mode: self.read_mode,
             hints,
+            hinted: Default::default(),
             lateral: Vec::new(),
             nullable: false,
             division: None,

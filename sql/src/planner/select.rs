@@ -10,7 +10,7 @@ use super::clause::{Clause, Lookup};
 use super::logical::{Block, Derived, Group, Query, Source};
 use super::members::by_number;
 use super::scope::Level;
-use super::{Origin, OutputColumn, PlanContext, SourceKind, definition, grouping, nest, rollup, rules, window};
+use super::{Origin, OutputColumn, PlanContext, SourceKind, definition, grouping, hints, nest, rollup, rules, window};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope};
 use crate::parser::ast::{self, ColumnName, Limit, OrderItem, Select};
@@ -57,6 +57,7 @@ pub fn bind_select(
     let mut level = Level::new(context, parent, reading.mode);
     let tree = level.from(&select.from)?;
     reading.apply(&mut level)?;
+    level.hints = hints::apply(context, &select.hints, select_number, &mut level.sources);
     bind_documents(&mut level)?;
     level.named_windows = &select.windows;
     level.rolls_up = select.rollup;
@@ -136,6 +137,7 @@ pub fn bind_select(
         slots: level.slots,
         from,
         straight,
+        hints: level.hints,
         group: grouped.then_some(Group { keys, aggregates, rollup }),
         having,
         windows,

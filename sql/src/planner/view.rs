@@ -96,6 +96,9 @@ impl DescribeViews for ViewDescriber<'_> {
             views: RefCell::default(),
             inside: RefCell::default(),
             runs_programs: Cell::new(false),
+            warnings: RefCell::default(),
+            waiting_hints: RefCell::default(),
+            time_limit_ms: Cell::new(None),
         };
         let (view, derived) = context.bind_view(definition, ReadMode::Consistent)?;
         let columns = view.columns.into_iter().zip(&derived.columns);
@@ -151,6 +154,9 @@ impl PlanContext<'_> {
             views: RefCell::new(self.views.take()),
             inside: RefCell::new(self.inside.take()),
             runs_programs: self.runs_programs.clone(),
+            warnings: RefCell::new(self.warnings.take()),
+            waiting_hints: RefCell::default(),
+            time_limit_ms: Cell::new(None),
         };
         let result = run(&inner);
         let PlanContext {
@@ -162,8 +168,10 @@ impl PlanContext<'_> {
             next_select,
             reads_values,
             runs_programs,
+            warnings,
             ..
         } = inner;
+        self.warnings.replace(warnings.into_inner());
         self.tables.replace(tables.into_inner());
         self.derived_plans.replace(derived_plans.into_inner());
         self.views.replace(views.into_inner());

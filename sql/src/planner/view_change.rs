@@ -127,6 +127,7 @@ fn update_view(
             return Err(Error::wrong_usage("UPDATE", "LIMIT"));
         }
         let update = ast::JoinedUpdate {
+            hints: update.hints.clone(),
             with: None,
             ignore: update.ignore,
             tables: vec![update.table.clone()],

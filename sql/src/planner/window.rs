@@ -226,7 +226,7 @@ pub fn bind(
                 "Window function '{function}' ignores the frame clause of window '{name}' and aggregates over the \
                  whole partition"
             );
-            context.eval.warnings.push(Warning { level: Level::Note, code: 3599, message });
+            context.warnings.borrow_mut().push(Warning { level: Level::Note, code: 3599, message });
         }
         frame = Frame { unit: FrameUnit::Rows, start: Bound::UnboundedPreceding, end: Bound::UnboundedFollowing };
     }

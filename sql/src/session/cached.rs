@@ -7,7 +7,8 @@ use format::packet::ColumnDefinition;
 use storage::{Definition, Table, TableUse};
 
 use super::uses::{Uses, each_step};
-use crate::parser::ast::{SelectInto, Statement};
+use crate::error::Warning;
+use crate::parser::ast::{Expr, SelectInto, Statement};
 use crate::planner::QueryPlan;
 use crate::planner::change::{DeletePlan, InsertPlan, InsertRows, UpdatePlan};
 use crate::planner::joined_change::{JoinedDeletePlan, JoinedUpdatePlan};
@@ -38,6 +39,10 @@ pub struct CachedPlan {
     pub(super) definitions_version: Cell<u64>,
     /// It calls stored functions, or fires triggers.
     pub runs_programs: bool,
+    /// What each run warns of.
+    pub(super) warnings: Vec<Warning>,
+    /// MAX_EXECUTION_TIME of its hint.
+    pub(super) time_limit_ms: Option<u64>,
     pub definitions: Arc<[ColumnDefinition]>,
     pub parameter_count: usize,
     /// Nothing in it depends on the current execution.
@@ -66,6 +71,8 @@ impl CachedPlan {
 
 /// A statement prepared by the client or by PREPARE.
 pub struct PreparedStatement {
+    /// What SET STATEMENT or SET_VAR hints set for it, and whether it was hints.
+    pub(super) variables: Option<(Vec<(String, Expr)>, bool)>,
     pub statement: Statement,
     pub parameters: usize,
     pub(super) plan: Option<Box<CachedPlan>>,

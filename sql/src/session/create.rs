@@ -270,8 +270,9 @@ impl Session {
         self.begin_table(&made, locked)?;
         let insert = insert_into(create, create.table.clone(), columns, query);
         let Some(plan) = self.plan(&insert, 0, &[])? else { return Err(Error::internal("no plan")) };
+        self.warn_of_plan(&plan.warnings);
         self.begin_row_log();
-        self.limited_in_time(false, |session| {
+        self.limited_in_time(false, None, |session| {
             session.in_statement(|session, trx| session.run_in(trx, &session.surroundings(), &plan, &[], sink))
         })
     }
@@ -357,6 +358,7 @@ impl Session {
 /// The statement that inserts a query's rows into the table that is created from it.
 fn insert_into(create: &CreateTable, table: TableName, columns: Vec<String>, query: &Query) -> Statement {
     Statement::Insert(Box::new(Insert {
+        hints: Vec::new(),
         partitions: Vec::new(),
         replace: create.replace,
         ignore: create.ignore,

@@ -107,8 +107,13 @@ impl Session {
                 self.set(items)?;
                 Done::default()
             }
-            Statement::SetStatement { variables, statement, text } => {
-                return self.with_variables(variables, statement, text, more, sink);
+            Statement::SetStatement { variables, statement, text, by_hint } => {
+                return self.with_variables(variables, *by_hint, |session| {
+                    if !session.source.is_empty() {
+                        session.remember_source(text.as_bytes());
+                    }
+                    session.dispatch(statement, more, sink)
+                });
             }
             Statement::SetTransaction { scope, isolation, read_only } => {
                 self.set_transaction(*scope, *isolation, *read_only)?;

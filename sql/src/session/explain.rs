@@ -1,15 +1,17 @@
 //! EXPLAIN in its forms: a table, a tree, JSON.
 
 use format::collation::CollationId;
-use format::value::{ColumnType, LobSize, Value};
+use format::packet::ColumnDefinition;
+use format::value::{ColumnType, LobSize, Value, Zone};
+use storage::Row;
 
 use super::Session;
 use super::admin::{number_type, text_type};
-use super::cached::Plan;
+use super::cached::{Outcome, Plan};
 use crate::error::{Error, Result};
 use crate::parser::ast::Statement;
-use crate::planner::{explain, explain_json, explain_tree};
-use crate::result::ResultSink;
+use crate::planner::{QueryPlan, explain, explain_json, explain_tree};
+use crate::result::{OkSummary, ResultSink, StoredColumn};
 
 impl Session {
     pub(super) fn explain(
@@ -20,27 +22,27 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        if analyze {
-            return Err(Error::unsupported("EXPLAIN ANALYZE"));
-        }
         let form = match format.map(str::to_ascii_lowercase).as_deref() {
             None | Some("traditional") => ExplainForm::Table,
             Some("tree") => ExplainForm::Tree,
             Some("json") => ExplainForm::Json,
             Some(other) => return Err(Error::unknown_explain_format(other)),
         };
+        if analyze {
+            let form = if format.is_none() { ExplainForm::Tree } else { form };
+            return self.explain_analyze(&form, statement, more, sink);
+        }
         let Some(plan) = self.plan(statement, 0, &[])? else {
             return Err(Error::unsupported("EXPLAIN of this statement"));
         };
+        self.warn_of_plan(&plan.warnings);
         let text = match form {
             ExplainForm::Table => None,
             ExplainForm::Tree => Some(explain_as_tree(&plan.plan)?),
             ExplainForm::Json => Some(explain_as_json(&plan.plan)?),
         };
         if let Some(text) = text {
-            let columns =
-                [("EXPLAIN".to_owned(), ColumnType::Text { size: LobSize::Long, collation: CollationId::DEFAULT })];
-            self.send(&columns, &[vec![Value::Bytes(text.into_bytes())]], self.warning_count(), more, sink);
+            self.send_explained(text, more, sink);
             return Ok(());
         }
         let view = self.view();
@@ -70,6 +72,72 @@ impl Session {
     }
 }
 
+impl Session {
+    /// Runs a query without sending its rows, and tells where the time went.
+    fn explain_analyze(
+        &mut self,
+        form: &ExplainForm,
+        statement: &Statement,
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        match form {
+            ExplainForm::Tree => {}
+            ExplainForm::Table => return Err(Error::unsupported("EXPLAIN ANALYZE with TRADITIONAL format")),
+            ExplainForm::Json => return Err(Error::unsupported("EXPLAIN ANALYZE with JSON format")),
+        }
+        match statement {
+            Statement::Query(query) if query.into.is_client() => {}
+            _ => return Err(Error::unsupported("EXPLAIN ANALYZE on this statement")),
+        }
+        loop {
+            let Some(mut plan) = self.plan(statement, 0, &[])? else {
+                return Err(Error::unsupported("EXPLAIN ANALYZE on this statement"));
+            };
+            if let Plan::Query { plan: QueryPlan::Select(select), .. } = &mut plan.plan {
+                select.stored = None;
+            }
+            let mut ran = Ran::default();
+            self.profile = Some(Box::default());
+            let outcome = self.run_plan(&mut plan, &[], more, &mut ran);
+            let profile = self.profile.take();
+            if let Some(error) = ran.error {
+                // The session has noted it already.
+                sink.error(&error);
+                return Ok(());
+            }
+            if outcome == Outcome::Stale {
+                continue;
+            }
+            let Plan::Query { plan, .. } = &plan.plan else { return Err(Error::internal("no query")) };
+            self.send_explained(explain_tree::query(plan, profile.as_deref()), more, sink);
+            return Ok(());
+        }
+    }
+
+    fn send_explained(&mut self, text: String, more: bool, sink: &mut dyn ResultSink) {
+        let columns =
+            [("EXPLAIN".to_owned(), ColumnType::Text { size: LobSize::Long, collation: CollationId::DEFAULT })];
+        self.send(&columns, &[vec![Value::Bytes(text.into_bytes())]], self.warning_count(), more, sink);
+    }
+}
+
+/// What a statement answered of which only the plan is shown.
+#[derive(Default)]
+struct Ran {
+    error: Option<Error>,
+}
+
+impl ResultSink for Ran {
+    fn columns(&mut self, _columns: &[ColumnDefinition]) {}
+    fn row(&mut self, _values: &[Value], _types: &[ColumnType]) {}
+    fn row_stored(&mut self, _row: &Row, _columns: &[StoredColumn], _zone: Zone) {}
+    fn ok(&mut self, _summary: &OkSummary<'_>) {}
+    fn error(&mut self, error: &Error) {
+        self.error = Some(error.clone());
+    }
+}
+
 /// EXPLAIN's FORMAT.
 enum ExplainForm {
     Table,
@@ -79,7 +147,7 @@ enum ExplainForm {
 
 fn explain_as_tree(plan: &Plan) -> Result<String> {
     Ok(match plan {
-        Plan::Query { plan, .. } => explain_tree::query(plan),
+        Plan::Query { plan, .. } => explain_tree::query(plan, None),
         Plan::Insert(plan) => explain_tree::insert(&plan.table.name, plan.query()),
         Plan::Update(plan) => explain_tree::change(&plan.select, "Update rows"),
         Plan::Delete(plan) => explain_tree::change(&plan.select, "Delete rows"),

@@ -31,14 +31,20 @@ impl Session {
         }
     }
 
-    /// Runs a statement within `max_statement_time`, and a query within `max_execution_time`, too.
-    pub(super) fn limited_in_time<T>(&mut self, query: bool, run: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
+    /// Runs a statement within `max_statement_time`, and a query within `max_execution_time`, too, or what its hint says.
+    pub(super) fn limited_in_time<T>(
+        &mut self,
+        query: bool,
+        hinted: Option<u64>,
+        run: impl FnOnce(&mut Session) -> Result<T>,
+    ) -> Result<T> {
         // The limit is that of the statement which runs the program.
         if self.programs.is_running() {
             return run(self);
         }
         let settings = &self.variables.settings;
-        let (execution, statement) = (if query { settings.max_execution_ms } else { 0 }, settings.max_statement_ms);
+        let (execution, statement) =
+            (if query { hinted.unwrap_or(settings.max_execution_ms) } else { 0 }, settings.max_statement_ms);
         let limit = match (execution, statement) {
             (0, 0) => return run(self),
             (0, limit) | (limit, 0) => limit,

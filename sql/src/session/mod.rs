@@ -104,6 +104,7 @@ use crate::instance::Instance;
 use crate::parser::ast::BackupStage;
 use crate::parser::normalize::{Normalized, normalize};
 use crate::parser::{self, Parsed};
+use crate::planner::profile::Profile;
 use crate::processlist::Process;
 use crate::result::{OkSummary, ResultSink};
 use crate::row_log::RowLog;
@@ -158,6 +159,10 @@ pub struct Session {
     /// What the account may take, if it is limited.
     share: Option<Share>,
     warnings: Warnings,
+    /// While EXPLAIN ANALYZE runs its query.
+    profile: Option<Box<Profile>>,
+    /// What SET_VAR hints could not set: the statement warns of it when it begins.
+    hint_warnings: Vec<Error>,
     /// The open transaction, if any.
     trx: Option<Trx>,
     /// Its temporary tables, from the first on.
@@ -264,6 +269,8 @@ impl Session {
             is_expired: false,
             share: None,
             warnings: Warnings::default(),
+            profile: None,
+            hint_warnings: Vec::new(),
             trx: None,
             temporary: None,
             explicit: false,
@@ -515,6 +522,9 @@ impl Session {
     /// A statement begins that clears the warnings of the last one.
     fn begin_statement(&mut self) {
         self.warnings.begin(self.variables.settings.max_error_count);
+        for warning in &self.hint_warnings {
+            self.warnings.push(warning.clone().into_warning());
+        }
         crate::expression::functions::restart_sequences();
         self.state.error_count.set(0);
         self.state.given_insert_id.set(None);

@@ -14,7 +14,7 @@ use super::program::Runner;
 use super::uses::{Uses, each_step, each_step_of};
 use super::{Done, Prepared, Session, Surroundings};
 use crate::catalog::OrSqlError;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Warning};
 use crate::executor::change::Changes;
 use crate::executor::insert::Series;
 use crate::executor::memory::{Memory, row_bytes};
@@ -28,7 +28,7 @@ use crate::planner::joined_view;
 use crate::planner::load::plan_load;
 use crate::planner::returning::Returning;
 use crate::planner::view_change::{Updating, plan_delete, plan_update};
-use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, TableStep, definition};
+use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, TableStep, definition, hints};
 use crate::result::ResultSink;
 use crate::status::Counter;
 use crate::types::TypeInfo;
@@ -113,6 +113,9 @@ impl Session {
             views: RefCell::default(),
             inside: RefCell::default(),
             runs_programs: Cell::new(false),
+            warnings: RefCell::default(),
+            waiting_hints: RefCell::default(),
+            time_limit_ms: Cell::new(None),
         }
     }
 
@@ -194,6 +197,7 @@ impl Session {
             Statement::Load(load) => (Plan::Load(Box::new(plan_load(&context, load)?)), Counter::ComLoad),
             _ => return Ok(None),
         };
+        hints::warn_of_rest(&context);
         let returning = match &plan {
             Plan::Insert(plan) => plan.returning.as_ref(),
             Plan::Delete(plan) => plan.returning.as_ref(),
@@ -227,6 +231,8 @@ impl Session {
             triggers: self.triggers_of(&tables),
             definitions_version: Cell::new(definitions_version),
             runs_programs: context.runs_programs.get(),
+            time_limit_ms: context.time_limit_ms.get(),
+            warnings: context.warnings.take(),
             tables,
             views,
             definitions,
@@ -262,6 +268,11 @@ impl Session {
         is_same
     }
 
+    /// Warns of what planning found.
+    pub(super) fn warn_of_plan(&self, warnings: &[Warning]) {
+        warnings.iter().for_each(|warning| self.warnings.push(warning.clone()));
+    }
+
     /// Runs a plan, and answers the client.
     pub(super) fn run_plan(
         &mut self,
@@ -271,6 +282,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Outcome {
         self.begin_statement();
+        self.warn_of_plan(&cached.warnings);
         self.status.add(cached.counter, 1);
         self.note_uses(cached.uses);
         let cached = &*cached;
@@ -318,7 +330,7 @@ impl Session {
         if logs {
             self.begin_row_log();
         }
-        let result = self.limited_in_time(!writes, |session| {
+        let result = self.limited_in_time(!writes, cached.time_limit_ms, |session| {
             session.in_statement(|session, trx| session.run_in(trx, &session.surroundings(), cached, parameters, sink))
         });
         self.leave_change(entered);
@@ -398,6 +410,7 @@ impl Session {
             found_rows: Cell::new(0),
             returned: RefCell::default(),
             scratch: &self.scratch,
+            profile: self.profile.as_deref(),
             log: self.row_log.as_ref().filter(|_| self.own_log().is_some()),
         };
         let done = self.run_within(&environment, cached, context, sink);
@@ -616,17 +629,22 @@ impl Session {
         self.check_not_creating()?;
         self.enter_statement(|| changes_password(&parsed.statement))?;
         self.check_privileges(&parsed.statement)?;
+        let (variables, statement) = match parsed.statement {
+            Statement::SetStatement { variables, statement, by_hint, .. } => (Some((variables, by_hint)), *statement),
+            statement => (None, statement),
+        };
         // Planned now, so that mistakes show and the client learns the columns; and again when the values are known.
-        let plan = match self.sets_up(&parsed.statement) {
+        let plan = match self.sets_up(&statement) {
             Some(_) => None,
-            None => self.plan_typed(&parsed.statement, parsed.parameters, &[], &[])?,
+            None => self.plan_typed(&statement, parsed.parameters, &[], &[])?,
         };
         let columns = plan.as_ref().map_or_else(|| Arc::from([]), |plan| plan.definitions.clone());
         let id = self.next_prepared;
         self.next_prepared = self.next_prepared.wrapping_add(1).max(1);
         let plan = plan.filter(|plan| parsed.parameters == 0 && plan.is_cacheable);
         let statement = PreparedStatement {
-            statement: parsed.statement,
+            variables,
+            statement,
             parameters: parsed.parameters,
             plan,
             kinds: Vec::new(),
@@ -687,6 +705,17 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) {
+        if let Some(variables) = prepared.variables.take() {
+            let done = self.with_variables(&variables.0, variables.1, |session| {
+                session.run_prepared(prepared, source, parameters, more, sink);
+                Ok(())
+            });
+            prepared.variables = Some(variables);
+            if let Err(error) = done {
+                self.fail(error, sink);
+            }
+            return;
+        }
         self.remember_prepared(source, parameters);
         let is_planned = matches!(
             prepared.statement,
@@ -809,14 +838,9 @@ impl Session {
     /// A new plan has run: the indexes by which it finds rows are in use.
     fn note_indexes(&self, plan: &Plan) {
         let mut note = |select: &SelectPlan, step: &TableStep| {
-            let (Access::Scan { index, .. } | Access::Point { index, .. } | Access::Range { index, .. }) = &step.access
-            else {
-                return;
-            };
-            if let SourceKind::Table(table) = &select.sources[step.source].kind
-                && *index > 0
-            {
-                let name = &table.indexes[*index].name;
+            let SourceKind::Table(table) = &select.sources[step.source].kind else { return };
+            for (index, _) in step.access.indexes().into_iter().filter(|(index, _)| *index > 0) {
+                let name = &table.indexes[index].name;
                 self.instance.statements.note_index(&table.database, &table.name, name);
             }
         };

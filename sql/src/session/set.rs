@@ -288,14 +288,13 @@ impl Session {
         }
     }
 
-    /// SET STATEMENT ... FOR statement: the variables have their values again when it has ended, however it ends.
+    /// Runs a statement behind SET STATEMENT, or one with SET_VAR hints: the variables have their values again when it has
+    /// ended, however it ends. What a hint cannot set is warned of.
     pub(super) fn with_variables(
         &mut self,
         variables: &[(String, ast::Expr)],
-        statement: &ast::Statement,
-        text: &str,
-        more: bool,
-        sink: &mut dyn crate::result::ResultSink,
+        by_hint: bool,
+        run: impl FnOnce(&mut Session) -> Result<()>,
     ) -> Result<()> {
         // What is the connection's, the transaction's or the log's is not that of a single statement.
         const REFUSED: &[&str] = &[
@@ -325,35 +324,36 @@ impl Session {
         for (name, value) in variables {
             let name = name.to_ascii_lowercase();
             let set = match REFUSED.contains(&name.as_str()) {
+                true if by_hint => Err(Error::not_set_by_hint(&name)),
                 true => {
                     let text = format!("The system variable {name} cannot be set in SET STATEMENT.");
                     Err(Error::new(1971, b"HY000", text))
                 }
                 false => self.variables.select(&self.instance.variables, &name, true).and_then(|old| {
-                    let item = SetItem::System {
-                        scope: Some(VariableScope::Session),
-                        name: name.clone(),
-                        value: value.clone(),
-                    };
-                    self.set(&[item])?;
-                    before.push((name, old));
+                    let scope = Some(VariableScope::Session);
+                    self.set(&[SetItem::System { scope, name: name.clone(), value: value.clone() }])?;
+                    before.push((name.clone(), old));
                     Ok(())
                 }),
             };
-            if let Err(error) = set {
-                refusal = Some(error);
-                break;
+            match set {
+                Ok(()) => {}
+                Err(error) if by_hint => {
+                    let unknown = error.code == 1193;
+                    let error = if unknown { Error::unresolved_hint(&format!("'{name}'"), "SET_VAR") } else { error };
+                    self.hint_warnings.push(error);
+                }
+                Err(error) => {
+                    refusal = Some(error);
+                    break;
+                }
             }
         }
         let result = match refusal {
             Some(error) => Err(error),
-            None => {
-                if !self.source.is_empty() {
-                    self.remember_source(text.as_bytes());
-                }
-                self.dispatch(statement, more, sink)
-            }
+            None => run(self),
         };
+        self.hint_warnings.clear();
         for (name, old) in before.into_iter().rev() {
             match name.as_str() {
                 "timestamp" => self.state.timestamp = timestamp,

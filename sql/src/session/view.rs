@@ -186,6 +186,7 @@ impl Session {
         context.inside.borrow_mut().push(place);
         let (query, _) = context.bind_query(query, None, ReadMode::Consistent)?;
         let columns = query.columns().len();
+        self.warn_of_plan(&context.warnings.borrow());
         let (merges, is_updatable) = kind_of(query);
         Ok((columns, merges, is_updatable))
     }

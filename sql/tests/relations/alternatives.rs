@@ -69,7 +69,9 @@ fn check(session: &mut Session, random: &mut Random) {
         assert_eq!(rows(session, "id, c FROM keyed FORCE INDEX (a, b, c, s, n, PRIMARY)"), expected, "{asked}");
         assert_eq!(rows(session, "id, c FROM (SELECT * FROM keyed) AS k"), expected, "{asked}");
         let joined = condition(random, "k.", "p.");
-        let pairs = |from: &str| format!("SELECT p.id, k.id FROM plain AS p STRAIGHT_JOIN {from} AS k ON {joined} ORDER BY 1, 2");
+        let pairs = |from: &str| {
+            format!("SELECT p.id, k.id FROM plain AS p STRAIGHT_JOIN {from} AS k ON {joined} ORDER BY 1, 2")
+        };
         let expected = done(session, &pairs("plain"));
         assert_eq!(done(session, &pairs("keyed")), expected, "{joined}");
         let outer = pairs("keyed").replace("STRAIGHT_JOIN", "LEFT JOIN");
@@ -91,7 +93,9 @@ fn change(session: &mut Session, random: &mut Random) {
         .replace("@id", &random.below(80).to_string()),
         5 => format!("UPDATE @t SET a = a + 1 WHERE {asked}"),
         6 => format!("UPDATE @t SET b = {one}, c = {two} WHERE {asked}"),
-        7 => format!("UPDATE @t SET s = CONCAT(LEFT(s, 5), 'x'), d = JSON_OBJECT('n', JSON_ARRAY({one}, {two})) WHERE {asked}"),
+        7 => format!(
+            "UPDATE @t SET s = CONCAT(LEFT(s, 5), 'x'), d = JSON_OBJECT('n', JSON_ARRAY({one}, {two})) WHERE {asked}"
+        ),
         8 => format!("UPDATE @t SET c = c + 2 WHERE {asked} ORDER BY id LIMIT 3"),
         _ => format!("DELETE FROM @t WHERE ({asked}) AND id % 3 = 0"),
     };

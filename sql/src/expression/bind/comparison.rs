@@ -59,6 +59,13 @@ impl Binder<'_> {
 
     /// Two operands that are bound already, compared.
     pub fn compare_bound(&mut self, op: BinaryOp, mut left: Expr, mut right: Expr) -> Result<Expr> {
+        let (left_type, right_type) = (left.ty, right.ty);
+        for (one, other) in [(&mut left, right_type), (&mut right, left_type)] {
+            // A year beside a date is the moment before that year's first day.
+            if one.ty.kind == Kind::Year && other.has_date() && other.kind != Kind::Parameter {
+                self.wrap(functions::YEAR_MOMENT, one)?;
+            }
+        }
         let how = self.prepare(&mut left, &mut right, operator_name(op))?;
         Ok(comparison(op, how, left, right))
     }

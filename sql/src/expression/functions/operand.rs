@@ -6,6 +6,7 @@
 //! | a YEAR, and has one or two digits | a year of 1970 to 2069 |
 //! | a column of integers or decimals, and is a text that is a number | that number, exactly |
 //! | a DATE, DATETIME or TIMESTAMP, and is a text | the moment; 1525 if it is none |
+//! | a YEAR, and is a date | itself: the year becomes the moment before its first day |
 //! | a TIME, and is a text | the time |
 //! | JSON, constant or not | a JSON value of its kind |
 //!
@@ -15,7 +16,7 @@
 //!
 //! No text of a statement can call these functions: their names have spaces.
 
-use format::value::{DateTime, Decimal, Time};
+use format::value::{Date, DateTime, Decimal, Time};
 
 use super::{Call, Function, Typing, typings};
 use crate::error::{Error, Result};
@@ -25,6 +26,8 @@ use crate::expression::{Datum, json};
 use crate::types::{Kind, TypeInfo};
 
 pub const YEAR_OPERAND: &str = "year operand";
+/// Around a YEAR beside a date.
+pub const YEAR_MOMENT: &str = "year moment";
 pub const NUMBER_OPERAND: &str = "number operand";
 pub const TIME_OPERAND: &str = "time operand";
 pub const JSON_OPERAND: &str = "json operand";
@@ -36,6 +39,7 @@ pub const MOMENT_OPERANDS: [(Kind, &str); 3] =
 
 pub const FUNCTIONS: &[Function] = &[
     Function::new(YEAR_OPERAND, (1, 1), typings::bigint, year_operand),
+    Function::new(YEAR_MOMENT, (1, 1), moment_type, year_moment),
     Function::new(NUMBER_OPERAND, (1, 1), same_type, number_operand),
     Function::new(TIME_OPERAND, (1, 1), same_type, time_operand),
     Function::new(JSON_OPERAND, (1, 1), json_type, json_operand),
@@ -48,6 +52,10 @@ pub const FUNCTIONS: &[Function] = &[
 /// The type stays that of the constant: it decides how other operands of an IN or BETWEEN are compared with it.
 fn same_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     Ok(typing.args[0].ty)
+}
+
+fn moment_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::datetime(0).nullable(typing.any_nullable()))
 }
 
 fn json_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -70,6 +78,15 @@ fn padded<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let missing = (call.ty.length as usize).saturating_sub(call.ty.charset().char_count(&text));
     text.resize(text.len() + missing, b' ');
     Ok(Datum::bytes(text))
+}
+
+fn year_moment<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let value = call.arg(0)?;
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    let date = Date { year: value.to_i64(call.context)? as u16, month: 0, day: 0 };
+    Ok(Datum::DateTime(DateTime { date, ..DateTime::ZERO }))
 }
 
 /// A year of one or two digits is one of 1970 to 2069; the number 0 is the year 0000, the text '0' is 2000.

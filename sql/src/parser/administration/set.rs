@@ -51,7 +51,7 @@ impl Parser<'_> {
         self.expect_word("FOR")?;
         let start = self.peek().start;
         let statement = Box::new(self.nested(Self::statement)?);
-        Ok(Statement::SetStatement { variables, statement, text: self.text_since(start) })
+        Ok(Statement::SetStatement { variables, statement, text: self.text_since(start), by_hint: false })
     }
 
     pub(in crate::parser) fn set_item(&mut self, scope: &mut Option<VariableScope>) -> Result<SetItem> {

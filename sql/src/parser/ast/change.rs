@@ -4,6 +4,7 @@ use super::*;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Insert {
+    pub hints: Vec<Hint>,
     pub replace: bool,
     pub ignore: bool,
     pub table: TableName,
@@ -29,6 +30,7 @@ pub enum InsertSource {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Update {
+    pub hints: Vec<Hint>,
     pub with: Option<With>,
     pub ignore: bool,
     pub table: TableRef,
@@ -42,6 +44,7 @@ pub struct Update {
 /// UPDATE of tables that are joined.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JoinedUpdate {
+    pub hints: Vec<Hint>,
     pub with: Option<With>,
     pub ignore: bool,
     pub tables: Vec<TableRef>,
@@ -52,6 +55,7 @@ pub struct JoinedUpdate {
 /// DELETE t, u FROM ..., DELETE FROM t, u USING ...
 #[derive(Debug, Clone, PartialEq)]
 pub struct JoinedDelete {
+    pub hints: Vec<Hint>,
     pub with: Option<With>,
     pub ignore: bool,
     pub targets: Vec<TableName>,
@@ -61,6 +65,7 @@ pub struct JoinedDelete {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delete {
+    pub hints: Vec<Hint>,
     pub with: Option<With>,
     pub ignore: bool,
     pub table: TableName,

@@ -16,6 +16,7 @@ mod definition;
 mod event;
 mod expression;
 mod files;
+mod hint;
 mod partition;
 mod program;
 mod query;
@@ -30,6 +31,7 @@ pub use event::*;
 pub use expression::*;
 pub use files::*;
 pub use format::value::IntervalUnit;
+pub use hint::*;
 pub use partition::*;
 pub use program::*;
 pub use query::*;
@@ -145,11 +147,13 @@ pub enum Statement {
 
     /// SET a = 1, @b = 2, GLOBAL c = 3, NAMES ...: in the order written.
     Set(Vec<SetItem>),
-    /// SET STATEMENT ... FOR statement: values of session variables for its time. `text`: the statement's.
+    /// SET STATEMENT ... FOR statement, or a statement with SET_VAR hints: values of session variables for its time.
+    /// `text`: the statement's.
     SetStatement {
         variables: Vec<(String, Expr)>,
         statement: Box<Statement>,
         text: String,
+        by_hint: bool,
     },
     /// SET [GLOBAL|SESSION] TRANSACTION. Without a scope it is for the next transaction alone.
     SetTransaction {

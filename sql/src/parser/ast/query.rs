@@ -55,6 +55,7 @@ pub enum SetOperator {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Select {
+    pub hints: Vec<Hint>,
     pub distinct: bool,
     pub straight_join: bool,
     pub calc_found_rows: bool,

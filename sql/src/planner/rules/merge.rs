@@ -11,12 +11,12 @@ use crate::expression::{Expr, Node};
 use crate::planner::SourceKind;
 use crate::planner::logical::{Block, Nest, Query, Source, TABLES_MAX, is_volatile};
 
-/// Merges what can be merged.
-pub fn merge(block: &mut Block) {
+/// Merges what can be merged and is wanted so.
+pub fn merge(block: &mut Block, is_wanted: &dyn Fn(&Source) -> bool) {
     let mut at = 0;
     while at < block.sources.len() {
         // What is merged was rewritten before: its own sources stay.
-        at += if is_mergeable(block, at) { merge_one(block, at) } else { 1 };
+        at += if is_wanted(&block.sources[at]) && is_mergeable(block, at) { merge_one(block, at) } else { 1 };
     }
 }
 

@@ -55,7 +55,7 @@ pub fn merge_all(block: &mut Block) {
             merge_all(inner);
         }
     }
-    merge::merge(block);
+    merge::merge(block, &|_| true);
 }
 
 /// Rewrites subqueries of expressions that are not part of a query.
@@ -134,8 +134,9 @@ impl<'c, 'a> Rules<'c, 'a> {
                 }
             }
         }
-        if !is_plain && self.switches.has(Switches::DERIVED_MERGE) {
-            merge::merge(block);
+        if !is_plain {
+            let by_default = self.switches.has(Switches::DERIVED_MERGE);
+            merge::merge(block, &|source| source.hinted.merge.unwrap_or(by_default));
         }
         disjunction::factor(block);
         computed_keys::replace(self.context, block);

@@ -22,6 +22,7 @@ use super::Rules;
 use super::merge::selects_only;
 use crate::expression::{Comparison, Expr, Node};
 use crate::parser::ast::{BinaryOp, SetOperator};
+use crate::planner::hinted::BlockHints;
 use crate::planner::logical::{Block, Derived, Nest, Query, Semi, Source, Subquery, TABLES_MAX, is_volatile};
 use crate::planner::{SourceColumn, SourceKind};
 use crate::types::{Switches, TypeInfo};
@@ -102,14 +103,20 @@ fn way(rules: &Rules<'_, '_>, block: &Block, asked: &Asked, is_root: bool) -> Op
     };
     // The first rows in an order that an index has: to look up each one is better than to sort.
     let is_top = is_root && block.limit.is_some() && !block.order.is_empty();
-    let semijoins = rules.switches.has(Switches::SEMIJOIN);
+    let hints = match query {
+        Query::Block(inner) => inner.hints,
+        _ => BlockHints::default(),
+    };
+    let semijoins =
+        hints.semijoin.or(hints.materializes.map(|_| false)).unwrap_or(rules.switches.has(Switches::SEMIJOIN));
+    let materializes = hints.materializes.unwrap_or(rules.switches.has(Switches::MATERIALIZATION));
     if outer.is_empty() {
         if asked.row.is_empty() || asked.anti || is_top {
             return None;
         }
         return match inner {
             Some(inner) if semijoins && is_unique(inner, asked) => Some(Way::Inner),
-            _ if rules.switches.has(Switches::MATERIALIZATION) && is_hashable(query, block, asked) => Some(Way::Rows),
+            _ if materializes && is_hashable(query, block, asked) => Some(Way::Rows),
             _ => None,
         };
     }
@@ -250,6 +257,7 @@ fn rows_once(rules: &Rules<'_, '_>, block: &mut Block, mut query: Query) -> (Nes
         unreadable: ColumnSet::EMPTY,
         read_mode: ReadMode::Consistent,
         hints: Vec::new(),
+        hinted: Default::default(),
         lateral: Vec::new(),
         division: None,
         nullable: false,

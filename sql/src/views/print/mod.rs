@@ -188,9 +188,24 @@ impl Printer<'_> {
     }
 
     fn select(&mut self, select: &Select) -> Result<()> {
-        let Select { distinct, straight_join, calc_found_rows, items, from, filter, group_by, rollup, having, windows } =
-            select;
+        let Select {
+            hints,
+            distinct,
+            straight_join,
+            calc_found_rows,
+            items,
+            from,
+            filter,
+            group_by,
+            rollup,
+            having,
+            windows,
+        } = select;
         self.put("select ");
+        let hints: Vec<&str> = hints.iter().map(|hint| &*hint.text).filter(|text| !text.is_empty()).collect();
+        if !hints.is_empty() {
+            self.put(&format!("/*+ {} */ ", hints.join(" ")));
+        }
         self.put(if *straight_join { "straight_join " } else { "" });
         self.put(if *distinct { "distinct " } else { "" });
         self.put(if *calc_found_rows { "sql_calc_found_rows " } else { "" });
