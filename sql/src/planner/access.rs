@@ -29,7 +29,7 @@ use super::keys::KeyRanges;
 use super::logical::is_volatile;
 use super::range::{Interval, KeyExpr, PartRange};
 use super::sargable::{Sargable, collect, merge};
-use super::{PlanContext, Source, SourceKind, alternatives, selectivity};
+use super::{PlanContext, Source, SourceKind, alternatives};
 use crate::expression::{Expr, NoFields, Node};
 use crate::parser::ast::IndexHintKind;
 use crate::types::Switches;
@@ -290,9 +290,8 @@ fn merge_choice(
         all.extend(&others);
         let choices = by_index(facts, &all, known);
         // One that the alternative has no part in would find the same rows for all of them.
-        let takes_part = |choice: &Choice| {
-            all[..own].iter().any(|condition| selectivity::is_of_access(condition, facts.source, &choice.access))
-        };
+        let takes_part =
+            |choice: &Choice| all[..own].iter().any(|condition| is_of_access(condition, facts.source, &choice.access));
         let best = choices.into_iter().filter(takes_part).min_by(|a, b| a.cost.total_cmp(&b.cost))?;
         rows += best.rows;
         cost += best.cost;
@@ -302,6 +301,22 @@ fn merge_choice(
     let access = Access::Merge(merge);
     let rows = f64::min(rows, facts.total);
     Some(Choice { access, rows, cost, covering, answered: vec![], possible_keys: vec![], fixed_parts: 0 })
+}
+
+/// Whether an access finds its rows by a column of the condition, so that its rows are counted with it.
+pub fn is_of_access(condition: &Expr, source: &Source, access: &Access) -> bool {
+    if matches!(access, Access::Fulltext(_) | Access::Elements(_)) {
+        return false;
+    }
+    let Some(table) = source.table() else { return false };
+    let indexes = access.indexes();
+    let mut found = false;
+    condition.for_each_column(&mut |slot| {
+        let of_part = |column: usize| slot == source.slot_base + column;
+        let mut used = indexes.iter().flat_map(|(index, parts)| &table.indexes[*index].parts[..*parts]);
+        found |= used.any(|part| of_part(part.column));
+    });
+    found
 }
 
 /// About how many values a column has, if an index tells.

@@ -333,7 +333,7 @@ impl Planner<'_, '_> {
             let counted = condition.is_implied
                 || choice.answered.contains(&at)
                 || is_key && condition.needs & placed != 0
-                || selectivity::is_of_access(&condition.expr, &self.sources[table], &choice.access);
+                || access::is_of_access(&condition.expr, &self.sources[table], &choice.access);
             if !counted {
                 share *= selectivity::share(&condition.expr);
             }
@@ -471,7 +471,7 @@ impl Planner<'_, '_> {
         let source = &self.sources[table];
         let mut share = 1.0;
         for condition in numbers.iter().map(|number| &waiting[*number]) {
-            let of_access = access.is_some_and(|access| selectivity::is_of_access(&condition.expr, source, access));
+            let of_access = access.is_some_and(|access| access::is_of_access(&condition.expr, source, access));
             if condition.needs == 1 << table && !of_access {
                 share *= selectivity::share(&condition.expr);
             }

@@ -1,6 +1,5 @@
 //! The share of rows that a condition is expected to let through, where no index tells.
 
-use super::{Access, Source};
 use crate::expression::{Expr, Node};
 use crate::parser::ast::BinaryOp;
 
@@ -28,20 +27,4 @@ pub fn share(condition: &Expr) -> f64 {
         Node::Not(condition) => 1.0 - share(condition),
         _ => UNKNOWN,
     }
-}
-
-/// Whether an access finds its rows by a column of the condition, so that its rows are counted with it.
-pub fn is_of_access(condition: &Expr, source: &Source, access: &Access) -> bool {
-    if matches!(access, Access::Fulltext(_) | Access::Elements(_)) {
-        return false;
-    }
-    let Some(table) = source.table() else { return false };
-    let indexes = access.indexes();
-    let mut found = false;
-    condition.for_each_column(&mut |slot| {
-        let of_part = |column: usize| slot == source.slot_base + column;
-        let mut used = indexes.iter().flat_map(|(index, parts)| &table.indexes[*index].parts[..*parts]);
-        found |= used.any(|part| of_part(part.column));
-    });
-    found
 }
