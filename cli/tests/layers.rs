@@ -5,6 +5,9 @@
 //! Within a module, the files of a folder import each other in one direction: no
 //! cycle, whether a path begins with `crate` or with `super`.
 
+#[path = "layers/refusals.rs"]
+mod refusals;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

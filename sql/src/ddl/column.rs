@@ -19,7 +19,16 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
     check_not_reserved(&spec.name, Error::wrong_column_name)?;
     computed::check_generated(spec)?;
     let serial = spec.ty.name == "SERIAL";
-    let ty = column_type(&spec.name, &spec.ty, table)?;
+    let ty = match (column_type(&spec.name, &spec.ty, table), longer(&spec.ty)) {
+        // Outside of the strict modes a VARCHAR that is too long is a TEXT.
+        (Err(error), Some(longer)) if error.code == 1074 && !context.eval.mode.is_strict() => {
+            let ty = column_type(&spec.name, &longer, table)?;
+            let to = if spec.ty.name == "VARBINARY" { "BLOB" } else { "TEXT" };
+            context.note(1246, &format!("Converting column '{}' from {} to {to}", spec.name, spec.ty.name));
+            ty
+        }
+        (ty, _) => ty?,
+    };
     let auto_increment = spec.auto_increment || serial;
     let nullable = spec.nullable.unwrap_or(true) && !spec.primary_key && !auto_increment;
     if auto_increment {
@@ -74,6 +83,16 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
         zerofill,
         generated,
     })
+}
+
+/// The type that takes what is too long for a column of a row's own.
+fn longer(spec: &TypeSpec) -> Option<TypeSpec> {
+    let name = match spec.name.as_str() {
+        "VARCHAR" => "TEXT",
+        "VARBINARY" => "BLOB",
+        _ => return None,
+    };
+    Some(TypeSpec { name: name.into(), ..spec.clone() })
 }
 
 /// To how many characters numbers of a column are filled with zeros.

@@ -51,6 +51,22 @@ impl Error {
         Error::new(1055, b"42000", text)
     }
 
+    pub fn distinct_order(expression: usize, column: &str) -> Error {
+        let text = format!(
+            "Expression #{expression} of ORDER BY clause is not in SELECT list, references column '{column}' which is \
+             not in SELECT list; this is incompatible with DISTINCT"
+        );
+        Error::new(3065, b"HY000", text)
+    }
+
+    pub fn distinct_order_aggregate(expression: usize) -> Error {
+        let text = format!(
+            "Expression #{expression} of ORDER BY clause is not in SELECT list, contains aggregate function; this is \
+             incompatible with DISTINCT"
+        );
+        Error::new(3066, b"HY000", text)
+    }
+
     pub fn illegal_reference(name: &str, why: &str) -> Error {
         Error::new(1247, b"42S22", format!("Reference '{name}' not supported ({why})"))
     }

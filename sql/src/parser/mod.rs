@@ -70,6 +70,9 @@ pub const DEPTH_MAX: usize = 250;
 /// Placeholders are numbered in 16 bits by the protocol.
 const PARAMETERS_MAX: usize = 65535;
 
+/// Statements that are known by their first word alone.
+const UNSUPPORTED: &[&str] = &["HANDLER", "INSTALL", "UNINSTALL", "CACHE", "IMPORT", "HELP", "RESTART"];
+
 /// Longest name of a table, a column, an index, in characters.
 const NAME_CHARACTERS_MAX: usize = 64;
 
@@ -658,12 +661,13 @@ impl<'a> Parser<'a> {
             }
             b"SIGNAL" | b"RESIGNAL" => Ok(Statement::Signal(Box::new(self.signal()?))),
             b"GET" => Ok(Statement::GetDiagnostics(Box::new(self.get_diagnostics()?))),
-            b"HANDLER" | b"INSTALL" | b"UNINSTALL" | b"CACHE" | b"IMPORT" | b"HELP" | b"RESTART" => {
-                let name = String::from_utf8_lossy(&word).into_owned();
-                self.skip_rest()?;
-                Ok(Statement::Unsupported(name))
-            }
-            _ => Err(self.unexpected()),
+            word => match UNSUPPORTED.iter().find(|known| known.as_bytes() == word) {
+                Some(name) => {
+                    self.skip_rest()?;
+                    Ok(Statement::Unsupported((*name).to_owned()))
+                }
+                None => Err(self.unexpected()),
+            },
         }
     }
 

@@ -182,6 +182,13 @@ fn offender(level: &Level<'_>, expr: &Expr, keys: &[Expr], fixed: &[bool]) -> Op
     found
 }
 
+/// A column, as errors name it.
+fn name_of(level: &Level<'_>, slot: usize) -> String {
+    let (source, column) = level.slots[slot];
+    let source = &level.sources[source as usize];
+    format!("{}.{}.{}", source.database, source.alias, source.columns[column as usize].name)
+}
+
 /// 1055, or 1140 where there is no GROUP BY.
 pub fn check(
     level: &Level<'_>,
@@ -202,11 +209,7 @@ pub fn check(
         });
         found
     };
-    let name = |slot: usize| {
-        let (source, column) = level.slots[slot];
-        let source = &level.sources[source as usize];
-        format!("{}.{}.{}", source.database, source.alias, source.columns[column as usize].name)
-    };
+    let name = |slot: usize| name_of(level, slot);
     for (at, expr) in outputs.iter().enumerate() {
         if let Some(slot) = offender(level, expr, keys, fixed) {
             return Err(if keys.is_empty() {
@@ -233,4 +236,34 @@ pub fn check(
         }
     }
     Ok(())
+}
+
+/// DISTINCT: 3065 or 3066 if a row of the result may stand for several that ORDER BY would put in different places.
+pub fn check_distinct(level: &Level<'_>, outputs: &[&Expr], order: &[(Expr, bool)]) -> Result<()> {
+    for (at, (expr, _)) in order.iter().enumerate() {
+        match unselected(expr, outputs) {
+            None => {}
+            Some(None) => return Err(Error::distinct_order_aggregate(at + 1)),
+            Some(Some(slot)) => {
+                return Err(Error::distinct_order(at + 1, &name_of(level, slot)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an expression reads that is not selected: a column, or an aggregate.
+fn unselected(expr: &Expr, outputs: &[&Expr]) -> Option<Option<usize>> {
+    if outputs.iter().any(|output| output.node == expr.node) {
+        return None;
+    }
+    if let Some(slot) = expr.as_column() {
+        return Some(Some(slot));
+    }
+    if let Node::Aggregate(_) = expr.node {
+        return Some(None);
+    }
+    let mut found = None;
+    expr.for_each_child(&mut |child| found = found.or_else(|| unselected(child, outputs)));
+    found
 }

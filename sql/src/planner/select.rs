@@ -103,6 +103,12 @@ pub fn bind_select(
         grouping::check(&level, &keys, &fixed, &outputs, having.as_ref(), &order, &windows)?;
     }
 
+    // A single row has no order.
+    if select.distinct && (!grouped || !keys.is_empty()) && context.eval.mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
+        let outputs: Vec<&Expr> = items.iter().map(|item| &item.expr).collect();
+        grouping::check_distinct(&level, &outputs, &order)?;
+    }
+
     let rollup = match select.rollup && !keys.is_empty() {
         false => None,
         true => {

@@ -14,6 +14,7 @@ mod aggregate;
 mod comparison;
 mod literal;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use format::collation::{Charset, Collation, CollationId, collation};
@@ -338,7 +339,7 @@ impl<'a> Binder<'a> {
                 Err(_) => Err(Error::operand_columns(1)),
             },
             ast::Expr::Exists(query) => {
-                let subquery = self.scope.subquery(query)?;
+                let subquery = self.scope.subquery(&of_something(query))?;
                 Ok(condition(Node::Exists { query: subquery.id }, false))
             }
             ast::Expr::Quantified { expr, op, all, query } => {
@@ -619,4 +620,19 @@ fn binary_collation(charset: Charset) -> CollationId {
 
 fn charset_by_name(name: &str) -> Result<Charset> {
     Charset::by_name(name).ok_or_else(|| Error::unknown_charset(name))
+}
+
+/// The query of an EXISTS: `*` of no tables stands for anything there.
+fn of_something(query: &Query) -> Cow<'_, Query> {
+    match &query.body {
+        ast::Body::Select(select) if select.from.is_empty() && select.items == [ast::SelectItem::All] => {
+            let mut query = query.clone();
+            if let ast::Body::Select(select) = &mut query.body {
+                let expr = ast::Expr::Literal(Literal::Integer(1));
+                select.items = vec![ast::SelectItem::Expr { expr, alias: None, text: "1".into() }];
+            }
+            Cow::Owned(query)
+        }
+        _ => Cow::Borrowed(query),
+    }
 }
