@@ -48,10 +48,13 @@ fn literals(code: &str) -> Vec<String> {
     }
 }
 
-/// A text with what `format!` puts in as dots.
+/// A text with what `format!` puts in as dots, on one line.
 fn plain(text: &str) -> String {
+    let mut lines = text.split("\\\n");
+    let first = lines.next().unwrap_or_default().to_owned();
+    let text = lines.fold(first, |text, line| text + line.trim_start());
     let mut plain = String::new();
-    let mut rest = text;
+    let mut rest = &*text;
     while let Some((before, behind)) = rest.split_once('{') {
         plain.push_str(before);
         plain.push_str("...");

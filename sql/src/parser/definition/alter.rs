@@ -53,7 +53,7 @@ impl Parser<'_> {
         if let Some(program) = self.alter_program()? {
             return Ok(program);
         }
-        let known = ["VIEW", "ALGORITHM", "DEFINER", "SQL", "SERVER", "INSTANCE", "TABLESPACE", "UNDO"];
+        let known = ["SERVER", "INSTANCE", "TABLESPACE", "UNDO", "LOGFILE", "RESOURCE", "SEQUENCE"];
         let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
         self.skip_rest()?;
         Ok(Statement::Unsupported(format!("ALTER {word}")))

@@ -72,24 +72,10 @@ impl Parser<'_> {
             return Ok(program);
         }
         // SERVER, TABLESPACE ...
-        let known = [
-            "VIEW",
-            "ALGORITHM",
-            "DEFINER",
-            "SQL",
-            "SERVER",
-            "AGGREGATE",
-            "TABLESPACE",
-            "UNDO",
-            "LOGFILE",
-            "RESOURCE",
-            "SEQUENCE",
-            "PACKAGE",
-        ];
+        let known = ["SERVER", "AGGREGATE", "TABLESPACE", "UNDO", "LOGFILE", "RESOURCE", "SEQUENCE", "PACKAGE"];
         let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
-        let of_view = ["ALGORITHM", "DEFINER", "SQL"].contains(&word);
         self.skip_rest()?;
-        Ok(Statement::Unsupported(format!("CREATE {}", if of_view { "VIEW" } else { word })))
+        Ok(Statement::Unsupported(format!("CREATE {word}")))
     }
 
     pub(super) fn if_not_exists(&mut self) -> Result<bool> {
