@@ -24,7 +24,7 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
         (Err(error), Some(longer)) if error.code == 1074 && !context.eval.mode.is_strict() => {
             let ty = column_type(&spec.name, &longer, table)?;
             let to = if spec.ty.name == "VARBINARY" { "BLOB" } else { "TEXT" };
-            context.note(1246, &format!("Converting column '{}' from {} to {to}", spec.name, spec.ty.name));
+            context.note(1246, format!("Converting column '{}' from {} to {to}", spec.name, spec.ty.name));
             ty
         }
         (ty, _) => ty?,
