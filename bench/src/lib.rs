@@ -34,6 +34,7 @@ pub mod filesystems;
 pub mod grants;
 pub mod isolation;
 pub mod load;
+pub mod logins;
 pub mod logs;
 pub mod oltp;
 pub mod replay;

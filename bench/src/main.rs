@@ -13,6 +13,7 @@
 //! bench tpch     TPC-H's 22 queries beside MariaDB, compressed tables, data after the specification
 //! bench files    SELECT ... INTO OUTFILE and LOAD DATA, crosswise with MariaDB
 //! bench grants   random grants and statements: what MariaDB allows is allowed, what it denies is denied
+//! bench logins   what the time of a failed login tells of whether the account exists
 //! bench isolation  interleavings at every level, beside MariaDB, as tables
 //! bench oltp       writing workloads in memory, 1 to 64 threads and ten hot rows
 //! bench binlog     what a binary log costs, plain and compressed
@@ -100,6 +101,8 @@ enum Verb {
     Files(bench::files::Arguments),
     /// Random grants and statements on both servers: what one allows the other allows.
     Grants(bench::grants::Arguments),
+    /// Failed logins for accounts that exist and for others: how long the answers take.
+    Logins(bench::logins::Arguments),
     /// The interleavings of Hermitage and others at all levels, beside MariaDB: Markdown tables.
     Isolation,
     /// Writing sysbench workloads in memory, from one thread to many and on ten hot rows, beside MariaDB.
@@ -143,6 +146,7 @@ fn main() -> ExitCode {
         Verb::Tpch(arguments) => bench::tpch::run(&arguments),
         Verb::Files(arguments) => bench::files::run(&arguments),
         Verb::Grants(arguments) => bench::grants::run(&arguments),
+        Verb::Logins(arguments) => bench::logins::run(&arguments),
         Verb::Isolation => bench::isolation::play_all().map(|rows| print!("{}", bench::isolation::markdown(&rows))),
         Verb::Oltp(arguments) => bench::oltp::run(&arguments),
         Verb::Binlog(arguments) => bench::logs::run(&arguments),

@@ -181,6 +181,7 @@ fn drivers_and_object_mappers_of_python() {
         ("aiomysql", "aiomysql_client.py", ""),
         ("sqlalchemy", "sqlalchemy_orm.py", ""),
         ("django", "django_orm.py", ""),
+        ("peewee", "peewee_orm.py", ""),
     ];
     for (module, script, argument) in scripts.into_iter().filter(|(module, ..)| has(module)) {
         compare(&places, module, |place| {
@@ -226,17 +227,50 @@ fn the_driver_and_the_object_mapper_of_go() {
 }
 
 #[test]
-fn connector_j() {
+fn prisma() {
+    let Some(folder) = installed("prisma") else { return };
+    let scratch = Scratch::new("clients-prisma").expect("a directory");
+    let places = places(&scratch);
+    for (name, tls) in [("prisma", ""), ("prisma_by_tls", "1")] {
+        compare(&places, name, |place| {
+            let mut command = command(place, Path::new("node"));
+            command.env("NODE_PATH", folder.join("node_modules")).env("TZ", "UTC").env("CLIENT_TLS", tls);
+            command.arg(programs().join("prisma/prisma_orm.js"));
+            command
+        });
+    }
+    stop(places);
+}
+
+#[test]
+fn drivers_object_mappers_and_migrations_of_java() {
     let Some(classes) = installed("java") else { return };
     let scratch = Scratch::new("clients-java").expect("a directory");
     let places = places(&scratch);
-    compare(&places, "Connector", |place| {
-        let mut command = command(place, Path::new("java"));
-        let jar = classes.join("mysql-connector-j-8.4.0.jar");
-        command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp"]);
-        command.arg(format!("{}:{}", classes.display(), jar.display())).arg("Connector");
-        command
-    });
+    for class in ["Connector", "MariadbConnector", "Hibernate", "FlywayMigrations", "LiquibaseChanges"] {
+        compare(&places, class, |place| {
+            let mut command = command(place, Path::new("java"));
+            command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp"]);
+            command.arg(format!("{0}:{0}/*", classes.display())).arg(class);
+            command
+        });
+    }
+    stop(places);
+}
+
+/// `tests/clients/install rust` builds them; it takes too long to do so each time.
+#[test]
+fn drivers_of_rust() {
+    let Some(folder) = installed("rust") else { return };
+    let scratch = Scratch::new("clients-rust").expect("a directory");
+    let places = places(&scratch);
+    for driver in ["sqlx", "mysql_async"] {
+        compare(&places, driver, |place| {
+            let mut command = command(place, &folder.join("clients"));
+            command.arg(driver);
+            command
+        });
+    }
     stop(places);
 }
 
@@ -263,6 +297,30 @@ const FILLED: [&str; 9] = [
     "COMMIT",
 ];
 
+/// Statements of programs with windows, which are not run here: what MariaDB answers is answered.
+fn transcripts(places: &[Place]) {
+    let mut clients: Vec<Client> = places.iter().map(|place| place.server.connect().expect("a connection")).collect();
+    for name in ["phpmyadmin", "dbeaver"] {
+        let text = fs::read_to_string(programs().join("transcripts").join(name).with_extension("sql"));
+        let text = text.expect("a transcript");
+        for statement in text.lines().filter(|line| !line.starts_with("-- ")) {
+            let mut answer =
+                |n: usize| clients[n].query(statement.trim_end_matches(';')).map(|answer| answer.rows.len());
+            let (ours, theirs) = (answer(0), answer(1));
+            match (ours, theirs) {
+                (Ok(ours), Ok(theirs)) => {
+                    assert!(theirs == 0 || ours > 0, "{name}: {statement}: no rows, MariaDB {theirs}")
+                }
+                (ours, theirs) => assert_eq!(
+                    ours.err().map(|error| error.code()),
+                    theirs.err().map(|error| error.code()),
+                    "{name}: {statement}"
+                ),
+            }
+        }
+    }
+}
+
 const CHECKSUMS: &str = "SELECT (SELECT GROUP_CONCAT(id, HEX(name) ORDER BY id) FROM shop.customer), \
     (SELECT MD5(GROUP_CONCAT(CONCAT_WS('|', id, customer, total, at, HEX(raw), bits + 0, kind, f, note) ORDER BY id)) FROM shop.purchase), \
     (SELECT GROUP_CONCAT(CONCAT_WS('|', `select`, t, g) ORDER BY t) FROM shop.`odd ``name```)";
@@ -280,6 +338,7 @@ fn the_programs_of_mariadb() {
         run(&mut client, &FILLED);
         run(&mut client, &["SET GLOBAL group_concat_max_len = 1000000"]);
     }
+    transcripts(&places);
     let ask =
         |place: &Place, statement: &str| printed(place, statement, tool(place, "mariadb").args(["-e", statement]));
 
@@ -316,12 +375,24 @@ fn the_programs_of_mariadb() {
         printed(&places[to], "mariadb", tool(&places[to], "mariadb").stdin(input));
         assert_eq!(ask(&places[to], CHECKSUMS), sums, "a dump with {more}");
     }
+    // All databases, without those that are the server's own, into both.
+    let file = scratch.0.join("all.sql");
+    let into = format!("--result-file={}", file.display());
     for options in
         [&["--all-databases"][..], &["--all-databases", "--routines", "--events", "--triggers", "--flush-privileges"]]
     {
-        let dump = printed(&places[0], "mariadb-dump", tool(&places[0], "mariadb-dump").args(options));
+        printed(&places[0], "mariadb-dump", tool(&places[0], "mariadb-dump").arg(&into).args(options));
+        let dump = String::from_utf8_lossy(&fs::read(&file).expect("the dump")).into_owned();
         assert!(dump.contains("Dump completed") && dump.contains("`shop`"), "{options:?}");
+        assert!(!dump.contains("Database: `mysql`") && !dump.contains("Database: `sys`"), "{options:?}");
+        for place in &places {
+            ask(place, "DROP DATABASE shop");
+            let input = fs::File::open(&file).expect("the dump");
+            printed(place, "mariadb", tool(place, "mariadb").stdin(input));
+            assert_eq!(ask(place, CHECKSUMS), sums, "{options:?}");
+        }
     }
+    assert!(["mysql", "sys"].iter().all(|name| ask(&places[0], "SHOW DATABASES").lines().any(|line| line == *name)));
     for place in &places {
         for options in [
             &["--databases", "shop"][..],

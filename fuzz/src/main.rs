@@ -17,6 +17,7 @@ mod binlog;
 mod bytes;
 mod connection;
 mod instance;
+mod login;
 mod pages;
 mod stored;
 mod values;
@@ -60,6 +61,7 @@ const TARGETS: &[Target] = &[
     ("command", wire::command),
     ("parameters", wire::parameters),
     ("tls", connection::tls),
+    ("login", login::login),
     ("proxy-header", connection::proxy_header),
     ("certificate", connection::certificate),
     ("compressed-frame", connection::compressed_frame),
@@ -110,6 +112,7 @@ fn fresh_seed() -> u64 {
 /// A case again: its panic shows where.
 fn one(target: &Target, seed: u64) -> ExitCode {
     (target.1)(&mut Random::new(seed));
+    login::clean();
     println!("{} {seed}: nothing wrong", target.0);
     ExitCode::SUCCESS
 }
@@ -139,6 +142,7 @@ fn all(seconds: u64, from: u64) -> ExitCode {
         }
         seed += CASES_PER_TURN;
     }
+    login::clean();
     for failure in &failures {
         println!("{failure}");
     }

@@ -319,6 +319,71 @@ fn an_administrator_finds_a_slot() {
     first.run("DO 1");
 }
 
+/// Strangers that are silent, that send a byte now and then, and that send what is no login and come again: there are as
+/// many as there are slots, and whoever has an account comes in.
+#[test]
+fn strangers_keep_nobody_out() {
+    const STRANGERS: usize = 24;
+    let fixture = start();
+    let mut first = fixture.client();
+    first.run(&format!("SET GLOBAL max_connections = {STRANGERS}, GLOBAL connect_timeout = 60"));
+    let socket = fixture.directory.join("s");
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let goes_on = || !is_over.load(std::sync::atomic::Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        for n in 0..STRANGERS {
+            let socket = &socket;
+            scope.spawn(move || {
+                let mut round = n;
+                while goes_on() {
+                    let Ok(mut stream) = UnixStream::connect(socket) else { continue };
+                    let pause = |ms| std::thread::sleep(Duration::from_millis(ms));
+                    let mut say = |bytes: &[u8]| std::io::Write::write_all(&mut stream, bytes).is_ok();
+                    match n % 3 {
+                        0 => (0..100).take_while(|_| goes_on()).for_each(|_| pause(50)),
+                        1 => {
+                            // The first packet of a login, byte by byte.
+                            let mut bytes = [200, 0, 0, 1].into_iter().chain(std::iter::repeat_n(b'x', 190));
+                            while goes_on() && bytes.next().is_some_and(|byte| say(&[byte])) {
+                                pause(20);
+                            }
+                        }
+                        _ => {
+                            round += 1;
+                            match round % 4 {
+                                // A packet as large as can be.
+                                0 => say(&[0xff, 0xff, 0xff, 1]) && say(&[b'x'; 100_000]),
+                                // A question for TLS, and then something else.
+                                1 => {
+                                    let mut asks = vec![32, 0, 0, 1, 0, 0x0a, 0, 0];
+                                    asks.resize(36 + 300, round as u8);
+                                    say(&asks)
+                                }
+                                // A login of which the lengths are wrong.
+                                2 => say(&[40, 0, 0, 1]) && say(&[0xff; 40]),
+                                _ => say(&[round as u8; 500]),
+                            };
+                            pause(5);
+                        }
+                    }
+                }
+            });
+        }
+        // Those that have been silent for a second make room.
+        std::thread::sleep(Duration::from_millis(1200));
+        let mut logins = Vec::new();
+        for _ in 0..20 {
+            let begin = std::time::Instant::now();
+            let is_in = Client::unix(&socket, &Login::default()).is_ok();
+            logins.push((is_in, begin.elapsed() < Duration::from_secs(1)));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(logins.iter().all(|login| *login == (true, true)), "{logins:?}");
+    });
+    first.run("DO 1");
+}
+
 /// A client that sends its login byte by byte has as much time as any other.
 #[test]
 fn logging_in_has_a_deadline() {

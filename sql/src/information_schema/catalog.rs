@@ -22,12 +22,11 @@ pub const SCHEMATA: VirtualTable = VirtualTable {
         text("DEFAULT_ENCRYPTION", 3),
     ],
     rows: |facts| {
-        // Tools that dump or check all databases do that with those that are listed here, and could not load the tables
-        // of these again.
-        let listed = super::DATABASES.iter().filter(|name| !["mysql", "sys"].contains(name));
+        // `mysql` may have stored tables beside the virtual ones, and then exists in both ways.
+        let listed = super::DATABASES.iter().filter(|name| may_be_loaded(name) || !dumps(facts));
         let virtual_ones = listed.map(|name| (name.to_string(), super::NAMES));
         let stored = facts.instance.engine.databases();
-        let stored = stored.iter().filter(|database| &*database.name != "mysql");
+        let stored = stored.iter().filter(|database| !super::is_virtual(&database.name));
         let stored = stored.map(|database| (database.name.to_string(), database.collation));
         let mut all: Vec<_> = virtual_ones.chain(stored).collect();
         all.sort();
@@ -47,6 +46,18 @@ pub const SCHEMATA: VirtualTable = VirtualTable {
             .collect()
     },
 };
+
+/// Programs that dump pass over the other databases of the server's own by themselves. These two they would take with
+/// them, and what loads the dump could not make their tables, or would drop its own.
+fn may_be_loaded(database: &str) -> bool {
+    !["mysql", "sys"].contains(&database)
+}
+
+/// Whether the client says of itself that it dumps.
+fn dumps(facts: &Facts<'_>) -> bool {
+    let is_known = |name: &str| ["mysqldump", "mariadb-dump", "mysqlpump", "mydumper"].contains(&name);
+    facts.process.attributes().iter().any(|(name, value)| name == "program_name" && is_known(value))
+}
 
 /// A moment in microseconds since 1970, in the session's zone; 0 is never.
 pub fn moment(facts: &Facts<'_>, us: u64) -> Value {

@@ -51,6 +51,7 @@ use storage::{Table, TemporaryTables};
 
 use crate::accounts::Rights;
 use crate::instance::Instance;
+use crate::processlist::Process;
 use crate::status::SessionStatus;
 use crate::variables::SessionVariables;
 
@@ -66,6 +67,8 @@ pub struct Facts<'a> {
     pub instance: &'a Instance,
     pub variables: &'a SessionVariables,
     pub status: &'a SessionStatus,
+    /// Who asks.
+    pub process: &'a Process,
     /// What the session may see.
     pub rights: &'a Rights,
     /// The session's own tables, which are listed nowhere but have columns and keys to show.

@@ -60,9 +60,9 @@ pub fn of_type(name: &str, ty: &TypeInfo, results: Option<CollationId>) -> Colum
             let sent = results.unwrap_or(ty.collation);
             let (own, sent) = (collation(ty.collation), collation(sent));
             definition.collation = sent.id.0;
-            // A TEXT column's length counts bytes already.
-            let bytes = match ty.kind {
-                Kind::Text => ty.length as u64 / own.charset.bytes_max() as u64 * sent.charset.bytes_max() as u64,
+            // A TEXT column's length counts bytes: what is converted may grow, as if each of them were a character.
+            let bytes = match (ty.kind, results) {
+                (Kind::Text, None) => ty.length as u64,
                 _ => ty.length as u64 * sent.charset.bytes_max() as u64,
             };
             definition.length = bytes.min(u32::MAX as u64) as u32;

@@ -126,21 +126,32 @@ fn chain<'b>(body: &'b Body, parts: &mut Vec<(Option<SetLink>, &'b Body)>) {
     match body {
         Body::Set { operator, all, left, right } => {
             chain(left, parts);
-            parts.push((Some(SetLink { operator: *operator, all: *all }), right));
+            parts.push((Some(SetLink { operator: *operator, all: *all }), part(right)));
         }
-        Body::Nested(query) if super::query::is_bare(query) => match &query.body {
-            // Parentheses around one part change nothing.
-            Body::Set { .. } => parts.push((None, body)),
-            inner => chain(inner, parts),
-        },
-        body => parts.push((None, body)),
+        body => parts.push((None, part(body))),
+    }
+}
+
+/// Parentheses around one part change nothing.
+fn part(body: &Body) -> &Body {
+    match body {
+        Body::Nested(query) if super::query::is_bare(query) && !matches!(query.body, Body::Set { .. }) => {
+            part(&query.body)
+        }
+        body => body,
     }
 }
 
 fn bind_parts(context: &PlanContext<'_>, written: &ast::CommonTable) -> Result<Query> {
     let name = &written.name;
     let mut parts = Vec::new();
-    chain(&written.query.body, &mut parts);
+    let mut body = &written.query.body;
+    while let Body::Nested(query) = body
+        && super::query::is_bare(query)
+    {
+        body = &query.body;
+    }
+    chain(body, &mut parts);
     if parts.len() == 1 {
         return Err(Error::new(
             3573,

@@ -60,6 +60,7 @@ impl Session {
             instance: &self.instance,
             variables: &self.variables,
             status: &self.status,
+            process: &self.process,
             temporary: self.temporary.as_deref(),
             rights: &self.rights,
             only: None,
