@@ -15,7 +15,7 @@ use bench::replicas::{self, follow, free_port, let_replicas_in};
 use logged::{all_rows, assert_same_rows, printed, replay};
 
 /// What servers of all kinds execute and read.
-const WORK: [&str; 54] = [
+const WORK: [&str; 57] = [
     "SET time_zone = '+00:00'",
     "CREATE DATABASE d",
     "USE d",
@@ -69,6 +69,9 @@ const WORK: [&str; 54] = [
     "DROP INDEX ix ON s",
     "TRUNCATE TABLE z",
     "INSERT INTO z (id) VALUES (2)",
+    "CREATE TABLE ge (id INT PRIMARY KEY, g GEOMETRY NOT NULL, p POINT)",
+    "INSERT INTO ge VALUES (1, POINT(1, 2), NULL), (2, ST_GeomFromText('POLYGON((0 0,1 0,1 1,0 0))'), POINT(3, -4.5))",
+    "UPDATE ge SET g = ST_GeomFromText('GEOMETRYCOLLECTION(POINT(1 2),LINESTRING(0 0,1 1))', 4326) WHERE id = 2",
     "SET sql_mode = ''",
 ];
 

@@ -5,6 +5,8 @@
 //! yet (1235) is counted, never compared. Where MySQL and MariaDB themselves
 //! differ, the script avoids the ground.
 
+#[path = "oracle/geometries.rs"]
+mod geometries;
 #[path = "oracle/queries.rs"]
 mod queries;
 #[path = "oracle/statements.rs"]
@@ -512,6 +514,28 @@ fn random_statements_are_answered_as_by_mariadb() {
     println!("{same} statements agree, {unsupported} not supported yet");
     assert!(different.is_empty(), "seed {seed}: {} statements differ:\n\n{}", different.len(), different.join("\n\n"));
     assert!(unsupported * 20 < same, "{unsupported} of the random statements are not supported");
+}
+
+/// Geometries as they are stored, what is read from them, and what is computed in the plane.
+#[test]
+fn random_geometries_are_answered_as_by_mariadb() {
+    let Some(mut pair) = pair("oracle-geometries") else { return };
+    let (seed, count) = asked_for();
+    let mut author = geometries::Author::new(seed);
+    let (mut same, mut different) = (0, Vec::new());
+    for statement in author.statements(count / 4) {
+        match pair.compare(&statement) {
+            Verdict::Same => same += 1,
+            Verdict::Unsupported => different.push(format!("not supported: {statement}")),
+            Verdict::Different(how) if took_too_long(&how) => {}
+            Verdict::Different(how) => different.push(format!("{statement}\n{how}")),
+        }
+        if different.len() >= 40 {
+            break;
+        }
+    }
+    println!("{same} statements agree");
+    assert!(different.is_empty(), "seed {seed}: {} statements differ:\n\n{}", different.len(), different.join("\n\n"));
 }
 
 /// How many statements a set of random tables serves.

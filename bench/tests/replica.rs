@@ -50,12 +50,17 @@ impl Work {
             9 => format!("'{{\"a\": {number}, \"b\": [1, \"{}\"]}}'", text.trim()),
             10 => ["'a'", "'b'", "'c'"][self.random.random_range(0..3)].to_owned(),
             11 => ["''", "'x'", "'x,z'", "'y'"][self.random.random_range(0..4)].to_owned(),
-            _ => format!("{}", self.random.random_range(0..4096)),
+            12 => format!("{}", self.random.random_range(0..4096)),
+            _ => match number % 3 {
+                0 => format!("POINT({number}, 0.5)"),
+                1 => format!("ST_GeomFromText('LINESTRING(0 0,{number} 1)', 7)"),
+                _ => format!("ST_GeomFromText('GEOMETRYCOLLECTION(POINT({number} 1),POLYGON((0 0,1 0,1 1,0 0)))')"),
+            },
         }
     }
 
     fn row(&mut self) -> String {
-        (0..13).map(|column| self.value(column)).collect::<Vec<_>>().join(", ")
+        (0..14).map(|column| self.value(column)).collect::<Vec<_>>().join(", ")
     }
 
     fn create(&mut self) -> String {
@@ -66,7 +71,7 @@ impl Work {
         format!(
             "CREATE TABLE rg.t{number} (id INT NOT NULL, c0 TINYINT, c1 BIGINT UNSIGNED, c2 DECIMAL(12,4), c3 DOUBLE, \
              c4 VARCHAR(40), c5 TEXT, c6 VARBINARY(10), c7 DATETIME(6), c8 TIME, c9 JSON, c10 ENUM('a','b','c'), \
-             c11 SET('x','y','z'), c12 BIT(12), {key}) ENGINE=InnoDB"
+             c11 SET('x','y','z'), c12 BIT(12), c13 GEOMETRY, {key}) ENGINE=InnoDB"
         )
     }
 
@@ -89,7 +94,7 @@ impl Work {
             5 if id < 40 => vec![format!("TRUNCATE TABLE rg.t{table}")],
             6..10 => vec![format!("DELETE FROM rg.t{table} WHERE id = {id}")],
             10..16 => {
-                let (column, from) = (self.random.random_range(0..13), id / 2);
+                let (column, from) = (self.random.random_range(0..14), id / 2);
                 let value = self.value(column);
                 vec![format!("UPDATE rg.t{table} SET c{column} = {value} WHERE id BETWEEN {from} AND {id}")]
             }

@@ -54,6 +54,7 @@ const TARGETS: &[Target] = &[
     ("temporal", values::temporal),
     ("number", values::number),
     ("json", values::json),
+    ("geometry", values::geometry),
     ("binlog", binlog::events),
     ("binlog-rows", binlog::rows),
     ("packet", wire::packet),

@@ -3,7 +3,9 @@
 use format::binlog::json_diff;
 use format::packet::writer;
 use format::record::Length;
-use format::value::{self, ColumnType, Date, DateTime, Decimal, Json, JsonPath, Time, Value, Zone};
+use format::value::{
+    self, ColumnType, Date, DateTime, Decimal, Geometry, GeometryType, Json, JsonPath, Time, Value, Zone,
+};
 
 use crate::bytes::Random;
 
@@ -21,7 +23,7 @@ pub fn column_type(random: &mut Random) {
 fn any_type(random: &mut Random) -> ColumnType {
     let fsp = random.below(7) as u8;
     let scale = random.below(31) as u8;
-    match random.below(11) {
+    match random.below(12) {
         0 => ColumnType::Int { bytes: random.pick(&[1, 2, 3, 4, 8]), unsigned: random.chance(2) },
         1 => ColumnType::Year,
         2 => ColumnType::Bit { bits: 1 + random.below(64) as u8 },
@@ -35,6 +37,10 @@ fn any_type(random: &mut Random) -> ColumnType {
         7 => ColumnType::DateTime { fsp },
         8 => ColumnType::Timestamp { fsp },
         9 => ColumnType::Float { unsigned: false, decimals: None },
+        10 => ColumnType::Geometry {
+            kind: random.pick(&GeometryType::ALL),
+            srid: random.chance(2).then(|| random.next() as u32),
+        },
         _ => ColumnType::Binary { bytes: random.below(256) as u32 },
     }
 }
@@ -153,4 +159,31 @@ fn json_changes(random: &mut Random) -> Vec<u8> {
     }
     random.damage(&mut changes);
     changes
+}
+
+/// Stored bytes and texts of geometries, damaged: refused, or one that comes back from both.
+pub fn geometry(random: &mut Random) {
+    let texts = [
+        "POINT(1.5 -2e10)",
+        "LINESTRING(0 0,1 1,2 0)",
+        "POLYGON((0 0,9 0,9 9,0 9,0 0),(1 1,2 1,2 2,1 1))",
+        "MULTIPOINT((1 2),(3 4))",
+        "MULTIPOLYGON(((0 0,1 0,1 1,0 0)),((5 5,6 5,6 6,5 5)))",
+        "GEOMETRYCOLLECTION(POINT(1 2),GEOMETRYCOLLECTION EMPTY,MULTILINESTRING((0 0,1 1)))",
+    ];
+    let mut text = random.pick(&texts).as_bytes().to_vec();
+    let mut stored = Geometry::parse_wkt(&text, 4326).expect("a text").encode();
+    random.damage(&mut stored);
+    random.damage(&mut text);
+    let nested = |opening: &[u8], count: usize| opening.repeat(count);
+    let deep = nested(&[1, 7, 0, 0, 0, 1, 0, 0, 0], random.below(100_000));
+    let _ = Geometry::decode_wkb(&deep);
+    let _ = Geometry::parse_wkt(&nested(b"GEOMETRYCOLLECTION(", random.below(100_000)), 0);
+    for geometry in [Geometry::decode(&stored), Geometry::parse_wkt(&text, 0), Geometry::decode(&random.bytes(80))] {
+        let Ok(geometry) = geometry else { continue };
+        assert_eq!(Geometry::decode(&geometry.encode()).as_ref(), Ok(&geometry), "bytes come back");
+        let mut text = Vec::new();
+        geometry.write_wkt(&mut text);
+        assert_eq!(Geometry::parse_wkt(&text, geometry.srid).as_ref(), Ok(&geometry), "a text comes back");
+    }
 }

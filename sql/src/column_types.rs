@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use format::collation::{Charset, Collation, CollationId, collation};
-use format::value::{ColumnType, LobSize};
+use format::value::{ColumnType, GeometryType, LobSize};
 
 use crate::error::{Error, Result};
 use crate::parser::ast::TypeSpec;
@@ -33,6 +33,13 @@ pub fn collation_of(charset: Option<&str>, name: Option<&str>, otherwise: Collat
 
 /// The stored type of a written one.
 pub fn column_type(name: &str, spec: &TypeSpec, table: CollationId) -> Result<ColumnType> {
+    let geometry = GeometryType::by_name(&spec.name);
+    if let Some(kind) = geometry {
+        return Ok(ColumnType::Geometry { kind, srid: spec.srid });
+    }
+    if spec.srid.is_some() {
+        return Err(Error::new(1221, b"HY000", "Incorrect usage of SRID and non-geometry column"));
+    }
     let unsigned = spec.unsigned || spec.zerofill;
     let int = |bytes: u8| -> Result<ColumnType> {
         if spec.length.is_some_and(|width| width > 255) {

@@ -16,6 +16,8 @@ use storage::schema::{
     Check, Column, ColumnDefault, Compression, Database, Index, IndexPart, RowFormat, Table, TableOptions,
 };
 
+use crate::expression::spatial_key;
+
 /// A name in back quotes.
 pub fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
@@ -69,6 +71,7 @@ pub fn data_type(ty: &ColumnType) -> &'static str {
         ColumnType::Blob { size: LobSize::Medium } => "mediumblob",
         ColumnType::Blob { size: LobSize::Long } => "longblob",
         ColumnType::Json => "json",
+        ColumnType::Geometry { kind, .. } => kind.name(),
         ColumnType::Enum { .. } => "enum",
         ColumnType::Set { .. } => "set",
     }
@@ -208,7 +211,10 @@ pub fn column_key(table: &Table, ordinal: usize) -> &'static str {
         if index.clustered && index.parts.iter().any(|part| part.column == ordinal) {
             return "PRI";
         }
-        if index.parts.first().is_some_and(|part| part.column == ordinal) {
+        let leads = |part: &IndexPart| {
+            part.column == ordinal || spatial_key::column_of(&table.columns, part.column) == Some(ordinal)
+        };
+        if index.parts.first().is_some_and(leads) {
             if index.unique && index.parts.len() == 1 {
                 key = "UNI";
             } else if key.is_empty() {
@@ -238,6 +244,9 @@ pub fn column_line(column: &Column, usual: Option<CollationId>) -> String {
         out.push_str(" NOT NULL");
     } else if matches!(column.ty, ColumnType::Timestamp { .. }) {
         out.push_str(" NULL");
+    }
+    if let ColumnType::Geometry { srid: Some(srid), .. } = column.ty {
+        let _ = write!(out, " /*!80003 SRID {srid} */");
     }
     match &column.default {
         ColumnDefault::None => {}
@@ -276,6 +285,9 @@ pub fn column_line(column: &Column, usual: Option<CollationId>) -> String {
 
 fn part(table: &Table, part: &IndexPart) -> String {
     let column = &table.columns[part.column];
+    if let Some(geometry) = spatial_key::column_of(&table.columns, part.column) {
+        return quoted(&table.columns[geometry].name);
+    }
     let mut out = match &column.generated {
         Some(generated) if generated.hidden => format!("({})", generated.expression),
         _ => quoted(&column.name),
@@ -289,12 +301,17 @@ fn part(table: &Table, part: &IndexPart) -> String {
     out
 }
 
+pub fn is_spatial(table: &Table, index: &Index) -> bool {
+    index.parts.iter().any(|part| spatial_key::column_of(&table.columns, part.column).is_some())
+}
+
 fn index_line(table: &Table, index: &Index) -> String {
     let parts: Vec<String> = index.parts.iter().map(|one| part(table, one)).collect();
     let mut out = match (index.primary, index.unique) {
         (true, _) => "PRIMARY KEY".to_string(),
         (false, true) => format!("UNIQUE KEY {}", quoted(&index.name)),
         (false, false) if index.fulltext.is_some() => format!("FULLTEXT KEY {}", quoted(&index.name)),
+        (false, false) if is_spatial(table, index) => format!("SPATIAL KEY {}", quoted(&index.name)),
         (false, false) => format!("KEY {}", quoted(&index.name)),
     };
     let _ = write!(out, " ({})", parts.join(","));

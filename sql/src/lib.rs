@@ -40,6 +40,8 @@ pub mod accounts;
 
 pub mod column_types;
 
+mod plane;
+
 pub mod expression;
 
 pub mod catalog;

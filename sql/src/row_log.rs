@@ -178,7 +178,10 @@ impl Described {
             is_key: (0..shown(table).len()).map(|at| key.as_ref().is_none_or(|key| key.contains(&at))).collect(),
             is_blob: shown(table)
                 .iter()
-                .map(|column| matches!(column.ty, ColumnType::Blob { .. } | ColumnType::Text { .. } | ColumnType::Json))
+                .map(|column| {
+                    use ColumnType::{Blob, Geometry, Json, Text};
+                    matches!(column.ty, Blob { .. } | Text { .. } | Json | Geometry { .. })
+                })
                 .collect(),
             formats: shown(table).iter().map(|column| ValueFormat::of(&column.ty)).collect(),
             maps: Default::default(),

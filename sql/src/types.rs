@@ -18,7 +18,7 @@
 //!   as an argument of a string function it has the connection's.
 
 use format::collation::{Charset, CollationId, collation};
-use format::value::{ColumnType, LobSize};
+use format::value::{ColumnType, GeometryType, LobSize};
 
 /// `decimals` of a double or float without a fixed number of decimals.
 pub const DECIMALS_NOT_FIXED: u8 = 31;
@@ -49,6 +49,8 @@ pub enum Kind {
     /// TEXT and BLOB of all sizes, by `length`.
     Text,
     Json,
+    /// Bytes as a column stores them.
+    Geometry(GeometryType),
     /// A column's value in string context; see `Expr::column`.
     Enum,
     Set,
@@ -225,6 +227,13 @@ impl TypeInfo {
         ty
     }
 
+    /// A geometry of the kind; of an expression any reference system.
+    pub const fn geometry(kind: GeometryType) -> TypeInfo {
+        let mut ty = TypeInfo::string(u32::MAX, CollationId::BINARY, Coercibility::Implicit);
+        ty.kind = Kind::Geometry(kind);
+        ty
+    }
+
     pub const fn binary_string(length: u32) -> TypeInfo {
         TypeInfo::string(length, CollationId::BINARY, Coercibility::Implicit)
     }
@@ -307,6 +316,7 @@ impl TypeInfo {
             ColumnType::Text { size, collation } => text(Kind::Text, size.bytes_max(), *collation),
             ColumnType::Blob { size } => text(Kind::Text, size.bytes_max(), CollationId::BINARY),
             ColumnType::Json => TypeInfo::json(),
+            ColumnType::Geometry { kind, .. } => TypeInfo::geometry(*kind),
             ColumnType::Enum { members, collation: id } => {
                 let charset = collation(*id).charset;
                 let longest = members.iter().map(|m| charset.char_count(m.as_bytes())).max().unwrap_or(0);
@@ -347,6 +357,7 @@ impl TypeInfo {
             Kind::DateTime => ColumnType::DateTime { fsp: self.decimals.min(6) },
             Kind::Timestamp => ColumnType::DateTime { fsp: self.decimals.min(6) },
             Kind::Json => ColumnType::Json,
+            Kind::Geometry(kind) => ColumnType::Geometry { kind, srid: None },
             Kind::Char if self.is_binary() && self.length <= 255 => ColumnType::Binary { bytes: self.length },
             Kind::Char if self.length <= 255 => ColumnType::Char { chars: self.length, collation: self.collation },
             _ => {
@@ -387,8 +398,19 @@ impl TypeInfo {
     pub fn is_string(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Char | Kind::VarChar | Kind::Text | Kind::Json | Kind::Enum | Kind::Set | Kind::Parameter
+            Kind::Char
+                | Kind::VarChar
+                | Kind::Text
+                | Kind::Json
+                | Kind::Geometry(_)
+                | Kind::Enum
+                | Kind::Set
+                | Kind::Parameter
         )
+    }
+
+    pub fn is_geometry(&self) -> bool {
+        matches!(self.kind, Kind::Geometry(_))
     }
 
     pub fn is_integer(&self) -> bool {

@@ -23,6 +23,8 @@ mod alternatives;
 #[path = "relations/arrays.rs"]
 mod arrays;
 mod common;
+#[path = "relations/geometries.rs"]
+mod geometries;
 #[path = "relations/partitions.rs"]
 mod partitions;
 #[path = "relations/several.rs"]

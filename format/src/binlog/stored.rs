@@ -64,6 +64,7 @@ pub fn column_of(ty: &ColumnType, nullable: bool) -> Column {
             (ColumnCode::BLOB, ColumnSize::Bytes(length_bytes(*size)))
         }
         ColumnType::Json => (ColumnCode::JSON, ColumnSize::Bytes(4)),
+        ColumnType::Geometry { .. } => (ColumnCode::GEOMETRY, ColumnSize::Bytes(4)),
         ColumnType::Enum { members, .. } => {
             (ColumnCode::ENUM, ColumnSize::Bytes(if members.len() <= 255 { 1 } else { 2 }))
         }
@@ -83,6 +84,9 @@ pub fn column_of(ty: &ColumnType, nullable: bool) -> Column {
         ty => ty.collation(),
     }
     .map(|id| u32::from(id.0));
+    if let ColumnType::Geometry { kind, .. } = ty {
+        column.geometry_type = Some(*kind as u64);
+    }
     column
 }
 
@@ -130,6 +134,7 @@ impl ValueFormat {
             ColumnType::Text { size, .. } | ColumnType::Blob { size } => {
                 ValueFormat::Long { length_bytes: length_bytes(*size) }
             }
+            ColumnType::Geometry { .. } => ValueFormat::Long { length_bytes: 4 },
             ColumnType::Json => ValueFormat::Json,
         }
     }

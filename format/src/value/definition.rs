@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 1     kind, see the constants
-//!       then, by kind: sizes and flags of one byte, lengths of four, collations of two, big-endian;
+//!       then, by kind: sizes and flags of one byte, lengths and SRIDs of four, collations of two, big-endian;
 //!       ENUM and SET: count 2, then each member as length 2 and UTF-8
 //! ```
 //!
@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::{ColumnType, DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, LobSize};
+use super::{ColumnType, DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, GeometryType, LobSize};
 use crate::collation::{Collation, CollationId};
 use crate::error::{Error, Result};
 
@@ -33,6 +33,7 @@ const BLOB: u8 = 16;
 const JSON: u8 = 17;
 const ENUM: u8 = 18;
 const SET: u8 = 19;
+const GEOMETRY: u8 = 20;
 
 /// In place of the digits of a FLOAT or DOUBLE that has none.
 const NO_DECIMALS: u8 = 0xFF;
@@ -63,6 +64,10 @@ impl ColumnType {
             }
             ColumnType::Blob { size } => out.extend_from_slice(&[BLOB, size_number(*size)]),
             ColumnType::Json => out.push(JSON),
+            ColumnType::Geometry { kind, srid } => {
+                out.extend_from_slice(&[GEOMETRY, *kind as u8, srid.is_some() as u8]);
+                out.extend_from_slice(&srid.unwrap_or(0).to_be_bytes());
+            }
             ColumnType::Enum { members, collation } => write_members(ENUM, members, *collation, out),
             ColumnType::Set { members, collation } => write_members(SET, members, *collation, out),
         }
@@ -121,6 +126,12 @@ impl ColumnType {
             }
             BLOB => ColumnType::Blob { size: read_size(bytes)? },
             JSON => ColumnType::Json,
+            GEOMETRY => {
+                let [kind, has_srid] = take(bytes)?;
+                let srid = u32::from_be_bytes(take(bytes)?);
+                let kind = GeometryType::from_number(kind.into()).ok_or(Error::corrupt("column type", 0))?;
+                ColumnType::Geometry { kind, srid: (has_srid != 0).then_some(srid) }
+            }
             ENUM => {
                 let (members, collation) = read_members(bytes)?;
                 ColumnType::Enum { members, collation }
@@ -251,6 +262,8 @@ mod tests {
             ColumnType::Text { size: LobSize::Medium, collation },
             ColumnType::Blob { size: LobSize::Tiny },
             ColumnType::Json,
+            ColumnType::Geometry { kind: GeometryType::Geometry, srid: None },
+            ColumnType::Geometry { kind: GeometryType::MultiPolygon, srid: Some(4326) },
             ColumnType::Enum { members: members.clone(), collation },
             ColumnType::Set { members, collation },
         ];

@@ -13,6 +13,7 @@
 //! temporal/      dates, times, intervals           text.rs         stored bytes -> packet
 //! number.rs      integers and doubles as text      definition.rs   a ColumnType in the dictionary
 //! json/          JSON: texts, the binary form, paths, order
+//! geometry/      points, lines and areas: the stored form, texts
 //! array.rs       several values of one type, for a multi-valued index
 //! ```
 //!
@@ -30,6 +31,7 @@
 pub mod array;
 mod decimal;
 mod definition;
+mod geometry;
 mod json;
 mod number;
 mod stored;
@@ -41,6 +43,7 @@ use std::sync::Arc;
 use crate::collation::CollationId;
 
 pub use decimal::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, Decimal, DecimalError};
+pub use geometry::{Geometry, GeometryType, Shape};
 pub use json::{Json, JsonError, JsonPath, PathError, write_json_member, write_json_string};
 pub use number::{
     Prefix, double_prefix, i64_prefix, integer_prefix, u64_prefix, write_double, write_double_fixed, write_float,
@@ -132,6 +135,11 @@ pub enum ColumnType {
         size: LobSize,
     },
     Json,
+    /// GEOMETRY and its subtypes; with `srid` of that reference system only.
+    Geometry {
+        kind: GeometryType,
+        srid: Option<u32>,
+    },
     Enum {
         members: Arc<[Box<str>]>,
         collation: CollationId,
@@ -144,7 +152,7 @@ pub enum ColumnType {
 
 /// A value of SQL, outside of any column.
 ///
-/// Strings are bytes in the character set of their static type. ENUM, SET, BIT and YEAR decode to `UInt`, FLOAT to
+/// Strings are bytes in the character set of their static type, and geometries are bytes as they are stored. ENUM, SET, BIT and YEAR decode to `UInt`, FLOAT to
 /// `Double`, TIMESTAMP to `DateTime` in UTC.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {

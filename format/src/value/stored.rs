@@ -232,6 +232,7 @@ impl ColumnType {
                 }
                 out.extend_from_slice(text);
             }
+            (ColumnType::Geometry { .. }, Value::Bytes(geometry)) => out.extend_from_slice(geometry),
             (ColumnType::Json, Value::Json(document)) => out.extend_from_slice(document),
             (ColumnType::Json, Value::Bytes(text)) => {
                 Json::parse_stored(text).map_err(EncodeError::InvalidJson)?.encode(out);
@@ -284,7 +285,8 @@ impl ColumnType {
             | ColumnType::Binary { .. }
             | ColumnType::VarBinary { .. }
             | ColumnType::Text { .. }
-            | ColumnType::Blob { .. } => Value::Bytes(stored.to_vec()),
+            | ColumnType::Blob { .. }
+            | ColumnType::Geometry { .. } => Value::Bytes(stored.to_vec()),
             ColumnType::Json => Value::Json(Json::binary_of_stored(stored).into_owned()),
         }
     }
@@ -318,7 +320,7 @@ impl ColumnType {
                 FieldLayout::variable(size.bytes_max(), true).compared(compare_of(*id))
             }
             ColumnType::Blob { size } => FieldLayout::variable(size.bytes_max(), true),
-            ColumnType::Json => FieldLayout::variable(u32::MAX, true),
+            ColumnType::Json | ColumnType::Geometry { .. } => FieldLayout::variable(u32::MAX, true),
             ColumnType::Enum { members, .. } => FieldLayout::fixed(enum_bytes(members.len()) as u16),
             ColumnType::Set { members, .. } => FieldLayout::fixed(set_bytes(members.len()) as u16),
         };

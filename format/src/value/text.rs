@@ -156,6 +156,7 @@ impl ColumnType {
             | ColumnType::VarBinary { .. }
             | ColumnType::Text { .. }
             | ColumnType::Blob { .. }
+            | ColumnType::Geometry { .. }
             | ColumnType::Bit { .. } => out.extend_from_slice(stored),
             ColumnType::Json => Json::write_stored(stored, out),
             ColumnType::Char { .. } => out.extend_from_slice(without_spaces(stored)),
@@ -200,6 +201,7 @@ impl ColumnType {
             | ColumnType::VarBinary { .. }
             | ColumnType::Text { .. }
             | ColumnType::Blob { .. }
+            | ColumnType::Geometry { .. }
             | ColumnType::Bit { .. } => write_counted(stored, out),
             ColumnType::Json | ColumnType::Decimal { .. } | ColumnType::Enum { .. } | ColumnType::Set { .. } => {
                 write_rendered(out, |out| self.write_text_at(stored, zone, out))

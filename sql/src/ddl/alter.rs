@@ -13,7 +13,7 @@ use super::copy::Source;
 use super::way::{self, Asked};
 use super::{
     Context, Outcome, check, check_name, check_not_reserved, column, create, foreign_key, fulltext, index, options,
-    partition,
+    partition, spatial,
 };
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
@@ -239,6 +239,7 @@ impl Change {
         column::check_row(&definition.columns)?;
         index::check_auto_increment(&definition.columns, &definition.indexes)?;
         fulltext::check_columns(&definition.columns, &definition.indexes)?;
+        spatial::check_columns(&definition.columns, &definition.indexes)?;
         definition.indexes = index::in_order(std::mem::take(&mut definition.indexes));
         // A file is encrypted or not for its whole life, so this needs another one.
         if definition.options.encrypted != table.options.encrypted {
@@ -276,6 +277,7 @@ impl Change {
                 Source::New => None,
             })
             .collect();
+        spatial::rename(&mut self.definition.columns, &places);
         let stays = |name: &str| places.iter().any(|(old, new)| same_name(old, name) && same_name(new, name));
         computed::check_dependants(table, &mut self.definition, &stays, &self.computed)?;
         // Rows stay in their partitions, so the columns that decide on these stay, too.

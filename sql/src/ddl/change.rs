@@ -7,6 +7,7 @@ use super::computed::{self, ComputedSpec};
 use super::copy::Source;
 use super::{Context, column, create, index};
 use crate::error::{Error, Result};
+use crate::expression::spatial_key;
 use crate::parser::ast::{CheckSpec, ColumnPosition, ColumnSpec, ForeignKeySpec, IndexSpec, PartitionBy};
 
 /// The definition on its way from old to new.
@@ -119,6 +120,11 @@ impl Change {
 
     /// The column leaves its indexes, too; an index without columns goes.
     pub fn drop_column(&mut self, ordinal: usize) {
+        let columns = &self.definition.columns;
+        let is_spatial = |index: &IndexDefinition| {
+            index.parts.iter().any(|part| spatial_key::column_of(columns, part.column) == Some(ordinal))
+        };
+        self.definition.indexes.retain(|index| !is_spatial(index));
         for index in &mut self.definition.indexes {
             index.parts.retain(|part| part.column != ordinal);
         }

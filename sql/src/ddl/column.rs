@@ -129,7 +129,10 @@ pub fn default(
     ty: &ColumnType,
     nullable: bool,
 ) -> Result<ColumnDefault> {
-    let is_lob = matches!(ty, ColumnType::Text { .. } | ColumnType::Blob { .. } | ColumnType::Json);
+    let is_lob = matches!(
+        ty,
+        ColumnType::Text { .. } | ColumnType::Blob { .. } | ColumnType::Json | ColumnType::Geometry { .. }
+    );
     match spec {
         None if nullable => Ok(ColumnDefault::Null),
         None => Ok(ColumnDefault::None),

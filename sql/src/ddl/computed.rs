@@ -8,9 +8,10 @@ use storage::Table;
 use storage::schema::{Column, ColumnDefault, Generated, TableDefinition, same_name};
 
 use super::Context;
+use super::spatial;
 use super::stored_expression::{self, Subject};
 use crate::error::{Error, Result};
-use crate::expression::Node;
+use crate::expression::{Node, spatial_key};
 use crate::parser::ast::{ColumnSpec, DefaultSpec, Expr, IndexKind, IndexSpec};
 use crate::types::{Kind, TypeInfo};
 
@@ -128,6 +129,10 @@ pub fn check_dependants(
             (None, ColumnDefault::Expression(text)) => (text, false),
             _ => continue,
         };
+        // Spatial indexes follow the names of their columns, and go with them.
+        if hidden && spatial_key::is_expression(text) {
+            continue;
+        }
         let names = stored_expression::names(text)?;
         let Some(gone) = names.iter().find(|name| !stays(name)) else { continue };
         return Err(match (column.generated.is_some(), hidden) {
@@ -147,7 +152,10 @@ pub fn with_hidden_columns(
     columns: &mut Vec<Column>,
     is_taken: &dyn Fn(&str) -> bool,
 ) -> Result<IndexSpec> {
-    let mut spec = spec.clone();
+    let mut spec = match spec.kind {
+        IndexKind::Spatial => spatial::functional(context, spec, columns, is_taken)?,
+        _ => spec.clone(),
+    };
     if spec.parts.iter().all(|part| part.expression.is_none()) {
         return Ok(spec);
     }
@@ -192,7 +200,7 @@ pub fn with_hidden_columns(
         match ty.kind {
             _ if is_array => {}
             Kind::Text => return Err(too_long()),
-            Kind::Json => {
+            Kind::Json | Kind::Geometry(_) => {
                 let text = "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";
                 return Err(Error::new(3753, b"HY000", text));
             }

@@ -54,6 +54,8 @@ enum From {
     Computed,
     /// 1, 2, 3 ...: a new AUTO_INCREMENT column.
     Sequence,
+    /// A new column that has no value for rows that exist.
+    Missing,
 }
 
 impl<'a> Copier<'a> {
@@ -95,6 +97,14 @@ impl<'a> Copier<'a> {
                     }
                 }
                 Source::New if column.auto_increment => From::Sequence,
+                // There is no zero of these.
+                Source::New
+                    if matches!(column.ty, ColumnType::Geometry { .. })
+                        && column.default == ColumnDefault::None
+                        && !column.nullable =>
+                {
+                    From::Missing
+                }
                 Source::New => From::Constant(initial_value(context, column)?),
             };
             if let Source::Old(ordinal) = source
@@ -199,6 +209,7 @@ impl<'a> Copier<'a> {
                 From::Bytes(ordinal) => Ok(row.get(*ordinal).map(<[u8]>::to_vec)),
                 From::Constant(value) => Ok(value.clone()),
                 From::Computed => Ok(None),
+                From::Missing => Err(Error::no_value_for_geometry()),
                 From::Sequence => {
                     let mut out = Vec::new();
                     encode(Datum::UInt(self.rows), &column.ty, &mut out)?;

@@ -1,7 +1,7 @@
 //! Indexes: names, parts and lengths as MySQL allows them.
 
 use format::collation::collation;
-use format::value::ColumnType;
+use format::value::{ColumnType, GeometryType};
 use storage::schema::foreign_key::begins_with;
 use storage::schema::{Column, IndexDefinition, IndexPart, same_name};
 
@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 use crate::parser::ast::{IndexKind, IndexSpec};
 
 const PARTS_MAX: usize = 16;
+
+/// A POINT as it is stored.
+const POINT_BYTES: u32 = 25;
 
 /// The index that a specification asks for, on these columns and beside these indexes.
 ///
@@ -20,9 +23,6 @@ pub fn index(
     columns: &mut [Column],
     others: &[IndexDefinition],
 ) -> Result<IndexDefinition> {
-    if spec.kind == IndexKind::Spatial {
-        return Err(Error::unsupported("SPATIAL indexes"));
-    }
     let primary = spec.kind == IndexKind::Primary;
     if primary && others.iter().any(|other| other.primary) {
         return Err(Error::multiple_primary_key());
@@ -88,7 +88,9 @@ fn prefix(column: &Column, written: Option<u32>) -> Result<Option<u32>> {
     let chars_max = match &column.ty {
         ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => Some(*chars),
         ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => Some(*bytes),
-        ColumnType::Text { .. } | ColumnType::Blob { .. } => {
+        // The bytes of a POINT all have one length.
+        ColumnType::Geometry { kind: GeometryType::Point, .. } if written.is_none() => return Ok(Some(POINT_BYTES)),
+        ColumnType::Text { .. } | ColumnType::Blob { .. } | ColumnType::Geometry { .. } => {
             return match written {
                 Some(0) => Err(Error::new(1391, b"HY000", format!("Key part '{}' length cannot be 0", column.name))),
                 Some(chars) => Ok(Some(chars)),

@@ -30,6 +30,7 @@ mod index;
 mod maintain;
 mod options;
 mod partition;
+mod spatial;
 mod stored_expression;
 mod view;
 mod way;

@@ -16,6 +16,7 @@ mod definitions;
 mod events;
 mod files;
 mod foreign_keys;
+mod geometry;
 mod json;
 mod names;
 mod partitions;

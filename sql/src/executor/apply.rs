@@ -32,7 +32,7 @@ use super::stored::Stored;
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
 use crate::expression::assign::zero_of;
-use crate::expression::{AssignMode, EvalContext};
+use crate::expression::{AssignMode, EvalContext, geometry};
 use crate::partitions::rows::{self, Division, Failure};
 use crate::partitions::{PartitionSet, Several};
 use crate::planner::row_rules::RowRules;
@@ -141,7 +141,7 @@ impl RowApplier<'_> {
                 }
                 Some(cell) => {
                     known[at] = true;
-                    let value = value_of(&cell, &map.columns[at], &own.ty)?;
+                    let value = value_of(&cell, &map.columns[at], &own.ty, &own.name)?;
                     let from = out.bytes.len() as u32;
                     own.ty.encode(&value, &mut out.bytes).map_err(|_| {
                         let name = &own.name;
@@ -178,6 +178,9 @@ impl RowApplier<'_> {
                 ColumnDefault::Literal(stored) => Some(stored.clone()),
                 ColumnDefault::Null => None,
                 ColumnDefault::None if column.nullable => None,
+                ColumnDefault::None if matches!(column.ty, ColumnType::Geometry { .. }) => {
+                    return Err(Error::no_default(&column.name));
+                }
                 ColumnDefault::None => Some(encoded(&column.ty, &zero_of(&column.ty))?),
                 ColumnDefault::CurrentTimestamp { fsp } => {
                     let now = DateTime::from_unix_micros(self.now_micros, Zone::UTC).unwrap_or(DateTime::ZERO);
@@ -491,8 +494,8 @@ fn type_name(column: &SourceColumn) -> String {
     }
 }
 
-/// A value of the source for a column of this type.
-fn value_of(cell: &Cell<'_>, source: &SourceColumn, own: &ColumnType) -> Result<Value> {
+/// A value of the source for a column of this type and name.
+fn value_of(cell: &Cell<'_>, source: &SourceColumn, own: &ColumnType, name: &str) -> Result<Value> {
     Ok(match *cell {
         Cell::Null => Value::Null,
         Cell::Integer { bits, bytes } => {
@@ -524,7 +527,13 @@ fn value_of(cell: &Cell<'_>, source: &SourceColumn, own: &ColumnType) -> Result<
         Cell::Bytes(bytes) if *own == ColumnType::Json => {
             Json::parse(bytes).map_or_else(|_| Value::Bytes(bytes.to_vec()), |value| Value::Json(value.to_binary()))
         }
-        Cell::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+        Cell::Bytes(bytes) => match own {
+            // A source may store what it has not checked.
+            ColumnType::Geometry { kind, srid } => {
+                Value::Bytes(geometry::for_column(bytes.into(), *kind, *srid, name)?.into_owned())
+            }
+            _ => Value::Bytes(bytes.to_vec()),
+        },
         Cell::Json(document) => {
             let value = Json::decode(document).map_err(|cause| {
                 Error::new(1610, b"HY000", format!("Corrupted replication event was detected: {cause}"))

@@ -56,7 +56,10 @@ impl TextWriter {
         context: &EvalContext<'_>,
     ) -> TextWriter {
         let is_lob = |column: &OutputColumn| {
-            matches!(column.column_type, ColumnType::Text { .. } | ColumnType::Blob { .. } | ColumnType::Json)
+            matches!(
+                column.column_type,
+                ColumnType::Text { .. } | ColumnType::Blob { .. } | ColumnType::Json | ColumnType::Geometry { .. }
+            )
         };
         let is_fixed = format.is_fixed() && !columns.iter().any(is_lob);
         let separator = format.quote.or(format.field_end.first().copied());

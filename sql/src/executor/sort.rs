@@ -340,7 +340,10 @@ fn write_part(ty: &ColumnType, stored: &[u8], out: &mut Vec<u8>) -> bool {
     match ty.layout(false).compare {
         Compare::Bytes => {
             out.extend_from_slice(stored);
-            !matches!(ty, ColumnType::VarBinary { .. } | ColumnType::Blob { .. } | ColumnType::Json)
+            !matches!(
+                ty,
+                ColumnType::VarBinary { .. } | ColumnType::Blob { .. } | ColumnType::Json | ColumnType::Geometry { .. }
+            )
         }
         compare @ (Compare::Collation(_) | Compare::Char(_)) => {
             if let Some((collation, text)) = compare.text(stored) {

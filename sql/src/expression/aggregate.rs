@@ -18,6 +18,7 @@ use format::value::{Decimal, Json, Value};
 use rustc_hash::FxHashSet;
 
 use super::arithmetic::{self, Fault};
+use super::collect::Collection;
 use super::datum::Number;
 use super::{Datum, EvalContext, Expr, Fields, bit_strings, group_key, json, order};
 use crate::error::{Error, Result};
@@ -78,6 +79,8 @@ enum State {
     Array(Vec<Json>, u64),
     /// JSON_OBJECTAGG: the members, and their bytes.
     Object(Vec<(String, Json)>, u64),
+    /// ST_COLLECT
+    Collection(Collection),
     /// GROUP_CONCAT: the texts with their sort keys, or the text itself without ORDER BY.
     Concat {
         text: Option<Vec<u8>>,
@@ -110,6 +113,7 @@ impl AggregateCall {
             AggregateFunction::GroupConcat => State::Concat { text: None, sorted: Vec::new(), cut: false, rows: 0 },
             AggregateFunction::JsonArrayAgg => State::Array(Vec::new(), 0),
             AggregateFunction::JsonObjectAgg => State::Object(Vec::new(), 0),
+            AggregateFunction::Collect => State::Collection(Collection::default()),
             _ => State::Variance { count: 0, mean: 0.0, squares: 0.0 },
         };
         // The extremes of distinct values are the extremes.
@@ -130,6 +134,7 @@ impl AggregateCall {
                     | AggregateFunction::GroupConcat
                     | AggregateFunction::JsonArrayAgg
                     | AggregateFunction::JsonObjectAgg
+                    | AggregateFunction::Collect
             )
     }
 
@@ -289,6 +294,9 @@ impl Accumulator {
                 *mean += distance / *count as f64;
                 *squares += distance * (value - *mean);
             }
+            State::Collection(collection) => {
+                self.kept_bytes += collection.add(&value.into_text(&arg.ty), context)?;
+            }
             State::Count(count) => *count += 1,
             State::Concat { .. } | State::Array(..) | State::Object(..) => {}
         }
@@ -413,6 +421,7 @@ impl Accumulator {
             State::Array(elements, _) => json::encode(&Json::Array(std::mem::take(elements)))?.into_value(),
             State::Object(members, _) if members.is_empty() => Value::Null,
             State::Object(members, _) => json::encode(&Json::object(std::mem::take(members)))?.into_value(),
+            State::Collection(collection) => std::mem::take(collection).finish()?.map_or(Value::Null, Value::Bytes),
             State::Concat { text, sorted, .. } => {
                 if !sorted.is_empty() {
                     *text = Some(join_sorted(sorted, call, context));

@@ -5,6 +5,7 @@
 //! | TRUE, FALSE, and what is true or false | a boolean |
 //! | integers, doubles, decimals, dates and times | the same |
 //! | a text | a string: its characters, not what they would be as a document |
+//! | a geometry | the object of GeoJSON |
 //! | BIT, and strings of bytes | opaque bytes |
 //!
 //! None of this is inlined: expressions nest, and so do the frames of those who evaluate them.
@@ -18,7 +19,7 @@ use format::collation::{Charset, convert};
 use format::value::{Json, double_prefix};
 
 use super::datum::Datum;
-use super::{EvalContext, Expr};
+use super::{EvalContext, Expr, geojson, geometry};
 use crate::error::{Error, Result};
 use crate::types::{Kind, TypeInfo};
 
@@ -88,6 +89,9 @@ pub fn of_typed(value: Datum<'_>, ty: &TypeInfo) -> Result<Json> {
             Datum::Decimal(number) => Json::Decimal(number),
             _ => Json::Null,
         },
+        Datum::Bytes(bytes) if ty.is_geometry() => {
+            geojson::write(&geometry::decode(&bytes, "cast_as_json")?, Default::default())
+        }
         Datum::Bytes(bytes) if ty.is_string() && ty.is_binary() => {
             let code = match ty.kind {
                 Kind::Char => BINARY,

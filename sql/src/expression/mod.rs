@@ -26,6 +26,9 @@
 //! | [`temporal`] | strings to dates and back; intervals; the session's clock |
 //! | [`pattern`], [`program`] | LIKE and REGEXP |
 //! | [`json`] | JSON values as SQL's, and back |
+//! | [`geometry`], `geojson`, `collect` | geometries, their JSON, many as one |
+//! | [`spatial_key`] | the keys of SPATIAL indexes |
+//! | `reference_systems` | what the numbers of spatial reference systems mean |
 //! | [`lists`] | long lists of IN as sets |
 //! | [`arrays`] | CAST ... AS ... ARRAY |
 //! | [`fulltext`] | MATCH ... AGAINST |
@@ -58,6 +61,7 @@ pub mod assign;
 pub mod bind;
 mod bit_strings;
 mod cast;
+mod collect;
 pub mod compare;
 mod condition;
 pub mod context;
@@ -66,6 +70,8 @@ pub mod display;
 pub mod eval;
 pub mod fulltext;
 pub mod functions;
+mod geojson;
+pub mod geometry;
 pub mod json;
 pub mod lists;
 pub mod memory;
@@ -73,7 +79,9 @@ mod numbers;
 mod order;
 pub mod pattern;
 pub mod program;
+mod reference_systems;
 mod rule;
+pub mod spatial_key;
 mod stored_function;
 pub mod stored_value;
 mod strings;

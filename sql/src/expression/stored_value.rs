@@ -20,6 +20,7 @@ pub fn decode<'a>(ty: &ColumnType, stored: &'a [u8], zone: Zone) -> Datum<'a> {
         | ColumnType::VarBinary { .. }
         | ColumnType::Text { .. }
         | ColumnType::Blob { .. }
+        | ColumnType::Geometry { .. }
         | ColumnType::Binary { .. } => Datum::Bytes(Cow::Borrowed(stored)),
         // Padded to its length in the record; the padding is not part of the value.
         ColumnType::Char { .. } => Datum::Bytes(Cow::Borrowed(without_spaces(stored))),

@@ -7,7 +7,7 @@
 //! as clients see it.
 
 use format::collation::{CollationId, collation};
-use format::value::Value;
+use format::value::{GeometryType, Value};
 
 use super::bit_strings::is_bit_string;
 use super::rule::aggregate_collations;
@@ -149,6 +149,9 @@ fn merged(a: &TypeInfo, b: &TypeInfo, connection: CollationId, operation: &str) 
     if a.kind == Kind::Json && b.kind == Kind::Json {
         return Ok(*a);
     }
+    if a.is_geometry() && b.is_geometry() {
+        return Ok(if a.kind == b.kind { *a } else { TypeInfo::geometry(GeometryType::Geometry) });
+    }
     // Anything else has only its text in common.
     let length = a.length.max(b.length);
     let (id, coercibility) = match (a.is_string(), b.is_string()) {
@@ -164,7 +167,7 @@ fn merged(a: &TypeInfo, b: &TypeInfo, connection: CollationId, operation: &str) 
     };
     let length = if id == CollationId::BINARY { bytes(a).max(bytes(b)) } else { length };
     let mut ty = TypeInfo::string(length, id, coercibility);
-    if [a.kind, b.kind].iter().any(|kind| matches!(kind, Kind::Text | Kind::Json)) {
+    if [a.kind, b.kind].iter().any(|kind| matches!(kind, Kind::Text | Kind::Json | Kind::Geometry(_))) {
         ty.kind = Kind::Text;
     } else if a.kind == Kind::Char && b.kind == Kind::Char && a.length == b.length {
         ty.kind = Kind::Char;
@@ -230,6 +233,7 @@ pub fn aggregate(function: AggregateFunction, arg: Option<&TypeInfo>, increment:
         AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
             TypeInfo::bigint_unsigned(21).not_null()
         }
+        AggregateFunction::Collect => TypeInfo::geometry(GeometryType::Geometry),
         _ => TypeInfo::double(),
     }
 }

@@ -9,6 +9,8 @@ use super::wanted::{stored_tables, virtual_tables};
 use super::{Facts, VirtualTable, int, long_text, no_rows, number, optional, string, text, time, yes};
 use crate::accounts::Privileges;
 use crate::describe;
+use crate::expression::geometry::WGS_84;
+use crate::expression::spatial_key;
 use crate::views::View;
 
 pub const SCHEMATA: VirtualTable = VirtualTable {
@@ -310,7 +312,10 @@ fn column_row(
         string(privileges.names().to_lowercase().replace(", ", ",")),
         string(&*column.comment),
         string(column.generated.as_ref().map_or("", |generated| &generated.expression)),
-        Value::Null,
+        count(match ty {
+            ColumnType::Geometry { srid, .. } => srid.map(u64::from),
+            _ => None,
+        }),
     ]);
     row
 }
@@ -373,6 +378,54 @@ fn character_lengths(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
     }
 }
 
+/// The names of the reference systems that ST_SPATIAL_REFERENCE_SYSTEMS lists.
+pub fn reference_system_name(srid: u32) -> Option<&'static str> {
+    match srid {
+        0 => Some(""),
+        WGS_84 => Some("WGS 84"),
+        _ => None,
+    }
+}
+
+pub const ST_GEOMETRY_COLUMNS: VirtualTable = VirtualTable {
+    name: "ST_GEOMETRY_COLUMNS",
+    columns: &[
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("COLUMN_NAME", 64),
+        text("SRS_NAME", 80),
+        number("SRS_ID"),
+        long_text("GEOMETRY_TYPE_NAME"),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for table in stored_tables(facts) {
+            for column in &table.columns {
+                let ColumnType::Geometry { kind, srid } = column.ty else { continue };
+                if (facts.rights.on_column(&table.database, &table.name, &column.name) & Privileges::COLUMN).is_empty()
+                {
+                    continue;
+                }
+                let name = srid.and_then(reference_system_name).map_or(Value::Null, string);
+                rows.push(vec![
+                    string("def"),
+                    string(&table.database),
+                    string(&table.name),
+                    string(&column.name),
+                    name,
+                    srid.map_or(Value::Null, |srid| Value::UInt(srid.into())),
+                    string(kind.name()),
+                ]);
+            }
+        }
+        rows
+    },
+};
+
+/// What MySQL tells of all spatial indexes: the bytes of a rectangle.
+const SPATIAL_SUB_PART: u64 = 32;
+
 pub const STATISTICS: VirtualTable = VirtualTable {
     name: "STATISTICS",
     columns: &[
@@ -401,7 +454,9 @@ pub const STATISTICS: VirtualTable = VirtualTable {
             let statistics = facts.instance.engine.table_statistics(&table);
             for (number, index) in table.indexes.iter().enumerate().filter(|(_, index)| !index.is_hidden()) {
                 for (sequence, part) in index.parts.iter().enumerate() {
-                    let column = &table.columns[part.column];
+                    // A spatial index is told as one of its geometries.
+                    let geometry = spatial_key::column_of(&table.columns, part.column);
+                    let column = &table.columns[geometry.unwrap_or(part.column)];
                     let hidden = column.generated.as_ref().filter(|generated| generated.hidden);
                     let distinct = statistics.distinct.get(number).and_then(|counts| counts.get(sequence));
                     rows.push(vec![
@@ -418,10 +473,17 @@ pub const STATISTICS: VirtualTable = VirtualTable {
                             None => string(if part.descending { "D" } else { "A" }),
                         },
                         distinct.map_or(Value::Null, |count| Value::UInt(*count)),
-                        part.prefix_chars.map_or(Value::Null, |chars| Value::UInt(u64::from(chars))),
+                        match geometry {
+                            Some(_) => Value::UInt(SPATIAL_SUB_PART),
+                            None => part.prefix_chars.map_or(Value::Null, |chars| Value::UInt(u64::from(chars))),
+                        },
                         Value::Null,
                         string(if column.nullable { "YES" } else { "" }),
-                        string(if index.fulltext.is_some() { "FULLTEXT" } else { "BTREE" }),
+                        string(match (index.fulltext.is_some(), geometry.is_some()) {
+                            (true, _) => "FULLTEXT",
+                            (false, true) => "SPATIAL",
+                            (false, false) => "BTREE",
+                        }),
                         string(""),
                         string(&index.comment),
                         yes(!index.invisible),

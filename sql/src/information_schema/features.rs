@@ -1,7 +1,11 @@
-//! Tables that programs ask for although what they would list does not exist here: resource groups, views, places on
-//! the earth, a trace of the optimiser. They have MySQL's columns and no rows.
+//! Tables that programs ask for although what they would list does not exist here: resource groups, units, a
+//! trace of the optimiser. They have MySQL's columns and no rows, or few.
 
-use super::{VirtualTable, int, long_text, no_rows, number, text};
+use format::value::Value;
+
+use super::catalog::reference_system_name;
+use super::{VirtualTable, int, long_text, no_rows, number, string, text};
+use crate::expression::geometry::WGS_84;
 
 pub const COLUMN_STATISTICS: VirtualTable = VirtualTable {
     name: "COLUMN_STATISTICS",
@@ -57,20 +61,6 @@ pub const RESOURCE_GROUPS: VirtualTable = VirtualTable {
     rows: no_rows,
 };
 
-pub const ST_GEOMETRY_COLUMNS: VirtualTable = VirtualTable {
-    name: "ST_GEOMETRY_COLUMNS",
-    columns: &[
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("COLUMN_NAME", 64),
-        text("SRS_NAME", 80),
-        number("SRS_ID"),
-        long_text("GEOMETRY_TYPE_NAME"),
-    ],
-    rows: no_rows,
-};
-
 pub const ST_SPATIAL_REFERENCE_SYSTEMS: VirtualTable = VirtualTable {
     name: "ST_SPATIAL_REFERENCE_SYSTEMS",
     columns: &[
@@ -81,8 +71,22 @@ pub const ST_SPATIAL_REFERENCE_SYSTEMS: VirtualTable = VirtualTable {
         text("DEFINITION", 4096),
         text("DESCRIPTION", 2048),
     ],
-    rows: no_rows,
+    // The two that have a meaning of their own; functions know the numbers of others, but not their names.
+    rows: |_| {
+        let row = |srid: u32, organization: Value, definition: &str| {
+            let name = reference_system_name(srid).unwrap_or_default();
+            let number = if srid == 0 { Value::Null } else { Value::UInt(srid.into()) };
+            vec![string(name), Value::UInt(srid.into()), organization, number, string(definition), Value::Null]
+        };
+        vec![row(0, Value::Null, ""), row(WGS_84, string("EPSG"), WGS_84_TEXT)]
+    },
 };
+
+/// WGS 84 in the well-known text of OGC.
+const WGS_84_TEXT: &str = "GEOGCS[\"WGS 84\",DATUM[\"World Geodetic System 1984\",SPHEROID[\"WGS 84\",6378137,\
+     298.257223563,AUTHORITY[\"EPSG\",\"7030\"]],AUTHORITY[\"EPSG\",\"6326\"]],PRIMEM[\"Greenwich\",0,\
+     AUTHORITY[\"EPSG\",\"8901\"]],UNIT[\"degree\",0.017453292519943278,AUTHORITY[\"EPSG\",\"9122\"]],\
+     AXIS[\"Lat\",NORTH],AXIS[\"Lon\",EAST],AUTHORITY[\"EPSG\",\"4326\"]]";
 
 pub const ST_UNITS_OF_MEASURE: VirtualTable = VirtualTable {
     name: "ST_UNITS_OF_MEASURE",

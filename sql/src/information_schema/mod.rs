@@ -188,7 +188,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     features::OPTIMIZER_TRACE,
     features::PROFILING,
     features::RESOURCE_GROUPS,
-    features::ST_GEOMETRY_COLUMNS,
+    catalog::ST_GEOMETRY_COLUMNS,
     features::ST_SPATIAL_REFERENCE_SYSTEMS,
     features::ST_UNITS_OF_MEASURE,
     features::TABLESPACES,

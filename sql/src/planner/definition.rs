@@ -71,7 +71,7 @@ pub fn of_type(name: &str, ty: &TypeInfo, results: Option<CollationId>) -> Colum
             }
         }
         definition.decimals = if matches!(ty.kind, Kind::VarChar | Kind::Parameter) { ty.decimals } else { 0 };
-        if ty.kind == Kind::Text {
+        if ty.kind == Kind::Text || ty.is_geometry() {
             definition.flags |= column_flags::BLOB;
         }
         if ty.kind == Kind::Enum {
@@ -110,6 +110,7 @@ fn kind_of(ty: &TypeInfo) -> ColumnKind {
         Kind::VarChar | Kind::Parameter => ColumnKind::VarString,
         Kind::Text => ColumnKind::Blob,
         Kind::Json => ColumnKind::Json,
+        Kind::Geometry(_) => ColumnKind::Geometry,
     }
 }
 

@@ -358,7 +358,7 @@ fn key_bytes(table: &storage::Table, part: &storage::IndexPart) -> u64 {
         T::Text { collation, .. } => part.prefix_chars.unwrap_or(0) as u64 * charset_bytes(*collation) + 2,
         T::Binary { bytes } => part.prefix_chars.unwrap_or(*bytes) as u64,
         T::VarBinary { bytes } => part.prefix_chars.unwrap_or(*bytes) as u64 + 2,
-        T::Blob { .. } | T::Json => part.prefix_chars.unwrap_or(0) as u64 + 2,
+        T::Blob { .. } | T::Json | T::Geometry { .. } => part.prefix_chars.unwrap_or(0) as u64 + 2,
         T::Enum { members, .. } => {
             if members.len() < 256 {
                 1

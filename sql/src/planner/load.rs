@@ -113,7 +113,7 @@ pub fn fixed_width(ty: &TypeInfo) -> usize {
 }
 
 fn is_lob(ty: &ColumnType) -> bool {
-    matches!(ty, ColumnType::Text { .. } | ColumnType::Blob { .. } | ColumnType::Json)
+    matches!(ty, ColumnType::Text { .. } | ColumnType::Blob { .. } | ColumnType::Json | ColumnType::Geometry { .. })
 }
 
 pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan> {
@@ -190,6 +190,9 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
             missing.push(column);
             let mut zero = Vec::new();
             let ty = &table.columns[column].ty;
+            if matches!(ty, ColumnType::Geometry { .. }) {
+                return Err(Error::no_default(&table.columns[column].name));
+            }
             let encoded = ty.encode(&zero_of(ty), &mut zero);
             encoded.map_err(|error| Error::internal(format!("encode a zero: {error:?}")))?;
             *default = DefaultValue::Stored(Some(zero));

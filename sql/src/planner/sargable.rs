@@ -5,6 +5,7 @@ use storage::Table;
 
 use super::Source;
 use super::range::{Interval, KeyExpr, PartRange};
+use crate::expression::spatial_key::{self, Reach};
 use crate::expression::{Comparison, Expr, Node};
 use crate::parser::ast::BinaryOp;
 
@@ -151,9 +152,10 @@ fn indexable(expr: &Expr, how: Comparison, source: &Source, table: &Table, equal
         ColumnType::Char { collation, .. }
         | ColumnType::VarChar { collation, .. }
         | ColumnType::Text { collation, .. } => how == Comparison::String(*collation),
-        ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => {
-            how == Comparison::String(format::collation::CollationId::BINARY)
-        }
+        ColumnType::Binary { .. }
+        | ColumnType::VarBinary { .. }
+        | ColumnType::Blob { .. }
+        | ColumnType::Geometry { .. } => how == Comparison::String(format::collation::CollationId::BINARY),
         // Members compare as strings, but are stored in the order of their definition.
         ColumnType::Enum { collation, .. } => equality && how == Comparison::String(*collation),
         ColumnType::Set { .. } | ColumnType::Json | ColumnType::Bit { .. } => false,
@@ -241,6 +243,7 @@ fn sargable(
             let like = Some(((**pattern).clone(), escape.as_ref().map(|escape| (**escape).clone())));
             Some((column, PartRange::Intervals(vec![Interval { lower: None, upper: None, like }]), false))
         }
+        Node::Call { function, args } => spatial(function.name, args, source, table, known),
         Node::Or(left, right) => {
             let (column, one, one_whole) = sargable(left, source, table, known)?;
             let (other, two, two_whole) = sargable(right, source, table, known)?;
@@ -268,6 +271,31 @@ fn sargable(
         }
         _ => None,
     }
+}
+
+/// A relation to a geometry, of a column that has a spatial index.
+fn spatial(
+    function: &str,
+    args: &[Expr],
+    source: &Source,
+    table: &Table,
+    known: &dyn Fn(&Expr) -> bool,
+) -> Option<(usize, PartRange, bool)> {
+    Reach::of(function, true)?;
+    let [left, right] = args else { return None };
+    [(left, right, true), (right, left, false)].into_iter().find_map(|(expr, value, is_first)| {
+        let column = table.columns.get(expr.as_column()?.checked_sub(source.slot_base)?)?;
+        let ColumnType::Geometry { srid: Some(srid), .. } = column.ty else { return None };
+        let expression = spatial_key::expression(&column.name);
+        let is_key = |column: &storage::Column| {
+            column.generated.as_ref().is_some_and(|generated| generated.hidden && *generated.expression == *expression)
+        };
+        let key_column = table.columns.iter().position(is_key).filter(|_| known(value))?;
+        let (lower, upper) = Reach::of(function, is_first)?.bounds(value, srid);
+        let bound = |expr: Expr| (key(&expr), true);
+        let interval = Interval { lower: lower.map(bound), upper: Some(bound(upper)), like: None };
+        Some((key_column, PartRange::Intervals(vec![interval]), false))
+    })
 }
 
 fn intervals(range: PartRange) -> Vec<Interval> {

@@ -129,6 +129,8 @@ impl SessionState for View<'_> {
                 let text = Datum::from(value).into_text(&ty).into_owned();
                 (Value::Bytes(text), TypeInfo { kind: Kind::Text, ..ty })
             }
+            // Nor geometries, but their bytes.
+            value if ty.is_geometry() => (value, TypeInfo { kind: Kind::Text, ..ty }),
             value => (value, ty),
         };
         self.state.user_variables.borrow_mut().insert(name.to_lowercase(), (value, ty.stored()));

@@ -123,9 +123,9 @@ pub fn is_served(indexes: &[IndexDefinition], columns: &[usize]) -> bool {
 /// Whether stored values of the two types can be compared as they are: numbers need the same width and sign, texts the
 /// same collation, in whatever length. Long texts and blobs have no index on their whole values.
 pub fn comparable(child: &ColumnType, parent: &ColumnType) -> bool {
-    use ColumnType::{Binary, Blob, Char, Double, Enum, Float, Json, Set, Text, VarBinary, VarChar};
+    use ColumnType::{Binary, Blob, Char, Double, Enum, Float, Geometry, Json, Set, Text, VarBinary, VarChar};
     match (child, parent) {
-        (Text { .. } | Blob { .. } | Json, _) => false,
+        (Text { .. } | Blob { .. } | Json | Geometry { .. }, _) => false,
         (Char { collation: left, .. } | VarChar { collation: left, .. }, Char { collation: right, .. })
         | (Char { collation: left, .. } | VarChar { collation: left, .. }, VarChar { collation: right, .. }) => {
             left == right

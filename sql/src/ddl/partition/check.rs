@@ -192,7 +192,8 @@ fn settle_method(
                 return Err(Error::partition_field_not_found());
             }
             for column in own {
-                if matches!(columns[column].ty, ColumnType::Text { .. } | ColumnType::Blob { .. } | ColumnType::Json) {
+                use ColumnType::{Blob, Geometry, Json, Text};
+                if matches!(columns[column].ty, Text { .. } | Blob { .. } | Json | Geometry { .. }) {
                     return Err(Error::new(1502, b"HY000", "A BLOB field is not allowed in partition function"));
                 }
             }

@@ -39,7 +39,10 @@ pub fn compute(
     }
     let is_suffix = call.frame.end == Bound::UnboundedFollowing && call.frame.start != Bound::UnboundedPreceding;
     // The order of its rows is the order of what it gives.
-    let is_ordered = matches!(aggregate.function, AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg);
+    let is_ordered = matches!(
+        aggregate.function,
+        AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg | AggregateFunction::Collect
+    );
     if is_suffix && !aggregate.can_remove() && !is_ordered {
         return sums.backwards(&frames);
     }

@@ -13,6 +13,10 @@
 //! | no date: `'2024-02-30'` | 1292 | zero date, 1264 or 1265 |
 //! | no member of an ENUM or SET | 1265 | '' |
 //! | NULL for NOT NULL | 1048 | zero, 1048 |
+//! | no geometry, or one of another kind | 1416 | 1416 |
+//! | a geometry of another reference system | 3643 | 3643 |
+//!
+//! A geometry has no zero: what would become one in other types is error 1048 or 1416.
 //!
 //! What comes out can be encoded as it is ([`encode`]): a number is of the column's
 //! sign, a decimal has its scale, a string its character set, a TIMESTAMP is in UTC.
@@ -26,7 +30,7 @@ use format::collation::{Charset, CollationId, collation};
 use format::value::{ColumnType, Date, DateTime, Decimal, Json, JsonError, LobSize, Time, Value, double_prefix};
 
 use super::datum::{bits_of, quoted};
-use super::{Datum, EvalContext, json};
+use super::{Datum, EvalContext, geometry, json};
 use crate::error::{Error, Result};
 use crate::types::TypeInfo;
 use text::{shortened, trim_spaces};
@@ -172,6 +176,10 @@ pub fn assign<'a>(
                 false => Ok(Datum::Json(document)),
             }
         }
+        ColumnType::Geometry { kind, srid } => match value {
+            Datum::Bytes(bytes) => geometry::for_column(bytes, *kind, *srid, target.name).map(Datum::Bytes),
+            _ => Err(Error::no_geometry_for_column()),
+        },
         ColumnType::Enum { members, collation } => assignment.enumeration(value, source, members.len(), *collation),
         ColumnType::Set { members, collation } => assignment.set(value, source, members.len(), *collation),
     }
@@ -188,6 +196,10 @@ pub fn encode(value: Datum<'_>, ty: &ColumnType, out: &mut Vec<u8>) -> Result<()
     {
         out.extend_from_slice(text);
         return Ok(());
+    }
+    // The zero of the type, which is none.
+    if matches!((&value, ty), (Datum::Bytes(bytes), ColumnType::Geometry { .. }) if bytes.is_empty()) {
+        return Err(Error::no_geometry_for_column());
     }
     ty.encode(&value.into_value(), out).map_err(|error| Error::internal(format!("encode a value: {error:?}")))
 }
@@ -266,6 +278,9 @@ impl Assignment<'_, '_> {
     fn null<'a>(&self) -> Result<Datum<'a>> {
         if self.target.nullable {
             return Ok(Datum::Null);
+        }
+        if matches!(self.target.ty, ColumnType::Geometry { .. }) {
+            return Err(Error::null_in_not_null(self.target.name));
         }
         self.doubt(Error::null_in_not_null(self.target.name))?;
         Ok(Datum::from(zero_of(self.target.ty)))

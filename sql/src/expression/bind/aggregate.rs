@@ -35,6 +35,9 @@ impl Binder<'_> {
         let mut args = Vec::with_capacity(aggregate.args.len());
         for arg in &aggregate.args {
             let mut arg = if is_number { self.bind_number(arg)? } else { self.bind(arg)? };
+            if (is_number || is_bits) && arg.ty.is_geometry() {
+                return Err(Error::wrong_arguments(aggregate.function.name()));
+            }
             if is_bits {
                 match bit_strings::is_bit_string(&arg.ty) {
                     true if arg.ty.length > bit_strings::AGGREGATE_BYTES_MAX => {

@@ -501,6 +501,12 @@ pub(super) fn operator_name(op: BinaryOp) -> &'static str {
         BinaryOp::LessEqual => "<=",
         BinaryOp::Greater => ">",
         BinaryOp::GreaterEqual => ">=",
+        BinaryOp::Add => "+",
+        BinaryOp::Subtract => "-",
+        BinaryOp::Multiply => "*",
+        BinaryOp::Divide => "/",
+        BinaryOp::IntegerDivide => "DIV",
+        BinaryOp::Modulo => "%",
         _ => "comparison",
     }
 }

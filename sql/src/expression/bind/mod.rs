@@ -418,6 +418,9 @@ impl<'a> Binder<'a> {
             | BinaryOp::IntegerDivide
             | BinaryOp::Modulo => {
                 let (left, right) = (Box::new(self.bind_number(left)?), Box::new(self.bind_number(right)?));
+                if left.ty.is_geometry() || right.ty.is_geometry() {
+                    return Err(Error::wrong_arguments(operator_name(op)));
+                }
                 let ty = typing::arithmetic(op, &left.ty, &right.ty, self.mode, self.div_precision_increment);
                 Ok(Expr { node: Node::Arithmetic { op, left, right }, ty })
             }

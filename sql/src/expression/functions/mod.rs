@@ -32,6 +32,7 @@ mod operand;
 mod regexp;
 mod search;
 mod session;
+pub mod spatial;
 mod string;
 pub mod sys;
 mod to_char;
@@ -128,7 +129,7 @@ static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock:
         weight::FUNCTIONS,
         xml::FUNCTIONS,
     ];
-    let lists = lists.into_iter().chain(json::FUNCTIONS);
+    let lists = lists.into_iter().chain(json::FUNCTIONS).chain(spatial::FUNCTIONS);
     let mut names = FxHashMap::default();
     for function in lists.flatten() {
         let earlier = names.insert(function.name, function);
@@ -158,15 +159,6 @@ const UNSUPPORTED: &[&str] = &[
     "binlog_gtid_pos",
     "master_gtid_wait",
     "validate_password_strength",
-    // Geometry.
-    "geomcollection",
-    "geometrycollection",
-    "linestring",
-    "multilinestring",
-    "multipoint",
-    "multipolygon",
-    "point",
-    "polygon",
     // MariaDB's.
     "sformat",
 ];

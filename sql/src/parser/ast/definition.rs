@@ -90,7 +90,7 @@ pub enum DefaultSpec {
 
 /// A type as written: `name` is canonical upper case: TINYINT SMALLINT MEDIUMINT INT BIGINT
 /// DECIMAL FLOAT DOUBLE BIT BOOL YEAR DATE TIME DATETIME TIMESTAMP CHAR VARCHAR BINARY VARBINARY TINYTEXT TEXT
-/// MEDIUMTEXT LONGTEXT TINYBLOB BLOB MEDIUMBLOB LONGBLOB JSON ENUM SET SERIAL, others as written.
+/// MEDIUMTEXT LONGTEXT TINYBLOB BLOB MEDIUMBLOB LONGBLOB JSON ENUM SET SERIAL, those of geometries, others as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeSpec {
     pub name: String,
@@ -105,6 +105,8 @@ pub struct TypeSpec {
     pub binary: bool,
     /// ENUM's and SET's.
     pub members: Vec<Vec<u8>>,
+    /// SRID, which stands among the attributes of a column.
+    pub srid: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -307,6 +307,8 @@ pub enum AggregateFunction {
     AnyValue,
     JsonArrayAgg,
     JsonObjectAgg,
+    /// ST_COLLECT
+    Collect,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

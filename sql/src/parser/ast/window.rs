@@ -130,6 +130,7 @@ impl AggregateFunction {
             AggregateFunction::AnyValue => "any_value",
             AggregateFunction::JsonArrayAgg => "json_arrayagg",
             AggregateFunction::JsonObjectAgg => "json_objectagg",
+            AggregateFunction::Collect => "st_collect",
         }
     }
 }

@@ -60,6 +60,12 @@ impl Parser<'_> {
             column.unique = true;
         } else if self.take_word("KEY") {
             column.primary_key = true;
+        } else if self.take_word("SRID") {
+            column.ty.srid = Some(self.srid()?);
+        } else if self.take_word("REF_SYSTEM_ID") {
+            // MariaDB's, which restricts nothing.
+            self.expect_symbol("=")?;
+            column.attributes.push(("REF_SYSTEM_ID".into(), self.srid()?.to_string()));
         } else if self.take_word("COMMENT") {
             self.take_symbol("=");
             column.comment = Some(self.text()?);
@@ -113,6 +119,17 @@ impl Parser<'_> {
             return Ok(false);
         }
         Ok(true)
+    }
+
+    fn srid(&mut self) -> Result<u32> {
+        let start = self.at;
+        match u32::try_from(self.integer()?) {
+            Ok(srid) => Ok(srid),
+            Err(_) => {
+                self.at = start;
+                Err(self.unexpected())
+            }
+        }
     }
 
     pub(super) fn default_value(&mut self) -> Result<DefaultSpec> {
@@ -195,6 +212,7 @@ impl Parser<'_> {
             collation: None,
             binary: false,
             members: Vec::new(),
+            srid: None,
         };
         let name = match word.as_str() {
             "TINYINT" | "INT1" => "TINYINT",

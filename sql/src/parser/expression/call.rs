@@ -1,5 +1,7 @@
 //! Calls: aggregates, and the functions that have a syntax of their own.
 
+use format::value::GeometryType;
+
 use super::Parser;
 use crate::error::{Error, Result};
 use crate::parser::ast::*;
@@ -357,6 +359,9 @@ impl Parser<'_> {
                     _ => CastType::Decimal { precision: precision as u8, scale: scale as u8 },
                 }
             }
+            name if GeometryType::by_name(name).is_some_and(|ty| ty != GeometryType::Geometry) => {
+                return Err(Error::unsupported(format!("CAST to {name}")));
+            }
             _ => return Err(self.error_at(token.start as usize)),
         })
     }
@@ -440,6 +445,7 @@ fn aggregate_by_name(name: &str) -> Option<AggregateFunction> {
         "any_value" => AggregateFunction::AnyValue,
         "json_arrayagg" => AggregateFunction::JsonArrayAgg,
         "json_objectagg" => AggregateFunction::JsonObjectAgg,
+        "st_collect" => AggregateFunction::Collect,
         _ => return None,
     })
 }

@@ -124,7 +124,7 @@ pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: Zone, out: &mut Vec<u8>
             }
             _ => Conversion::Unusable,
         },
-        ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => match value {
+        ColumnType::VarBinary { .. } | ColumnType::Blob { .. } | ColumnType::Geometry { .. } => match value {
             Datum::Bytes(text) => {
                 out.extend_from_slice(text);
                 Conversion::Exact

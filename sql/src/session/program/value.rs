@@ -160,6 +160,7 @@ impl<'p> Run<'_, 'p> {
                     | ColumnType::VarBinary { .. }
                     | ColumnType::Text { .. }
                     | ColumnType::Blob { .. }
+                    | ColumnType::Geometry { .. }
                     | ColumnType::Date
             );
             if value.is_null() || is_plain && !as_stored {

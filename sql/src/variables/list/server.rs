@@ -53,7 +53,7 @@ pub(super) const LIST: &[Variable] = &[
     v("locked_in_memory", Global, Bool, "OFF", "Whether the server is locked in memory").fixed(),
     v("have_compress", Global, Text, "YES", "Whether COMPRESS() exists").fixed(),
     v("have_dynamic_loading", Global, Text, "NO", "Whether plugins can be loaded").fixed(),
-    v("have_geometry", Global, Text, "NO", "Whether there are spatial types").fixed(),
+    v("have_geometry", Global, Text, "YES", "Whether there are spatial types").fixed(),
     v("have_openssl", Global, Text, "DISABLED", "Whether there is TLS").fixed(),
     v("have_profiling", Global, Text, "NO", "Whether SHOW PROFILE exists").fixed(),
     v("have_query_cache", Global, Text, "NO", "Whether results are cached").fixed(),

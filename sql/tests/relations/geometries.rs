@@ -1,0 +1,150 @@
+//! Geometries: what a spatial index finds is what a scan finds, and what two shapes are to each other agrees with itself.
+//!
+//! ```text
+//! FROM g FORCE INDEX (k) WHERE relation(g, shape)      the index
+//! FROM g IGNORE INDEX (k) WHERE relation(g, shape)     each row
+//! within(a, b)                                         contains(b, a)
+//! intersects(a, b)                                     not disjoint(a, b); a distance of 0
+//! area(a) + area(b)                                    area(union) + area(intersection)
+//! area(symmetric difference)                           area(union) - area(intersection)
+//! ```
+//!
+//! Coordinates are few, so that boundaries touch and corners lie on lines. `GLASSINE_SEED` replays.
+
+use storage::Config;
+
+use super::common::random::{Random, first_seed};
+use super::common::{Scratch, done, instance, run, session};
+
+const RELATIONS: [&str; 15] = [
+    "ST_Within",
+    "ST_Contains",
+    "ST_Intersects",
+    "ST_Touches",
+    "ST_Crosses",
+    "ST_Overlaps",
+    "ST_Equals",
+    "MBRWithin",
+    "MBRContains",
+    "MBRIntersects",
+    "MBRTouches",
+    "MBROverlaps",
+    "MBREquals",
+    "MBRCovers",
+    "MBRCoveredBy",
+];
+
+fn position(random: &mut Random) -> (i64, i64) {
+    (random.below(9) as i64 - 2, random.below(9) as i64 - 2)
+}
+
+/// A rectangle, or a triangle with an area.
+fn ring(random: &mut Random) -> String {
+    let ((x, y), (width, height)) = (position(random), (1 + random.below(5) as i64, 1 + random.below(5) as i64));
+    match random.below(3) {
+        0 => format!("{x} {y},{} {y},{x} {},{x} {y}", x + width, y + height),
+        1 => format!("{x} {y},{} {},{} {y},{x} {y}", x + width, y + height, x + 2 * width),
+        _ => format!("{x} {y},{} {y},{} {},{x} {},{x} {y}", x + width, x + width, y + height, y + height),
+    }
+}
+
+fn area(random: &mut Random) -> String {
+    format!("ST_GeomFromText('POLYGON(({}))')", ring(random))
+}
+
+fn shape(random: &mut Random) -> String {
+    let points = |random: &mut Random, count: usize| {
+        (0..count).map(|_| position(random)).map(|(x, y)| format!("{x} {y}")).collect::<Vec<_>>().join(",")
+    };
+    let text = match random.below(7) {
+        0 | 1 => format!("POINT({})", points(random, 1)),
+        2 => format!("MULTIPOINT({})", points(random, 3)),
+        3 => {
+            // No two points of a line are the same.
+            let ((x, y), more) = (position(random), 1 + random.below(3) as i64);
+            format!("LINESTRING({x} {y},{} {},{} {y})", x + more, y + more, x + 3)
+        }
+        4 => "GEOMETRYCOLLECTION EMPTY".to_owned(),
+        _ => return area(random),
+    };
+    format!("ST_GeomFromText('{text}')")
+}
+
+#[test]
+fn a_spatial_index_finds_what_a_scan_finds() {
+    let scratch = Scratch::new("relations-spatial");
+    let instance = instance(&scratch.0, Config::default());
+    let mut session = session(&instance);
+    let seed = first_seed();
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
+    done(&mut session, "CREATE TABLE g (id INT PRIMARY KEY, g GEOMETRY NOT NULL SRID 0, SPATIAL KEY k (g))");
+    for id in 0..120 {
+        let shape = shape(&mut random);
+        done(&mut session, &format!("INSERT INTO g VALUES ({id}, {shape})"));
+    }
+    let plan = run(&mut session, "EXPLAIN SELECT id FROM g FORCE INDEX (k) WHERE ST_Within(g, POINT(1, 1))");
+    assert!(plan.iter().any(|line| line.contains("| range |")), "{plan:?}");
+    for step in 0..300 {
+        let (relation, shape, id) = (random.one(&RELATIONS), shape(&mut random), random.below(120));
+        let condition = match random.below(2) {
+            0 => format!("{relation}(g, {shape})"),
+            _ => format!("{relation}({shape}, g)"),
+        };
+        let by_index = run(&mut session, &format!("SELECT id FROM g FORCE INDEX (k) WHERE {condition} ORDER BY id"));
+        let by_scan = run(&mut session, &format!("SELECT id FROM g IGNORE INDEX (k) WHERE {condition} ORDER BY id"));
+        assert_eq!(by_index, by_scan, "seed {seed}: {condition}");
+        if step % 3 == 0 {
+            done(&mut session, &format!("UPDATE g SET g = {shape} WHERE id = {id}"));
+        }
+    }
+    let checked = run(&mut session, "CHECK TABLE g");
+    assert!(checked.iter().any(|line| line.ends_with("| OK")), "{checked:?}");
+}
+
+#[test]
+fn relations_and_areas_agree_with_each_other() {
+    let scratch = Scratch::new("relations-shapes");
+    let instance = instance(&scratch.0, Config::default());
+    let mut session = session(&instance);
+    let seed = first_seed();
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
+    for _ in 0..400 {
+        let (one, other) = (shape(&mut random), shape(&mut random));
+        let (left, right) = (area(&mut random), area(&mut random));
+        let truths = [
+            format!("ST_Within({one}, {other}) <=> ST_Contains({other}, {one})"),
+            format!("ST_Intersects({one}, {other}) <=> (NOT ST_Disjoint({one}, {other}))"),
+            format!("ST_Intersects({one}, {other}) <=> (ST_Distance({one}, {other}) = 0)"),
+            format!("ST_Equals({one}, {other}) = ST_Equals({other}, {one}) AND ST_Equals({one}, {one})"),
+            format!(
+                "ST_Touches({one}, {other}) IS NULL OR ST_Touches({one}, {other}) <= ST_Intersects({one}, {other})"
+            ),
+            format!("COALESCE(ST_Within({one}, {other}), 0) <= COALESCE(MBRCoveredBy({one}, {other}), 0)"),
+            format!("ST_AsText(ST_GeomFromText(ST_AsText({one}))) = ST_AsText({one})"),
+            format!("ST_GeomFromGeoJSON(ST_AsGeoJSON({one}), 1, 0) = {one}"),
+            format!(
+                "ABS(ST_Area({left}) + ST_Area({right}) - ST_Area(ST_Union({left}, {right})) - \
+                 ST_Area(ST_Intersection({left}, {right}))) < 1e-9"
+            ),
+            format!(
+                "ABS(ST_Area(ST_SymDifference({left}, {right})) - ST_Area(ST_Union({left}, {right})) + \
+                 ST_Area(ST_Intersection({left}, {right}))) < 1e-9"
+            ),
+            format!(
+                "ABS(ST_Area({left}) - ST_Area(ST_Difference({left}, {right})) - ST_Area(ST_Intersection({left}, {right}))) < 1e-9"
+            ),
+            format!(
+                "ST_IsValid(ST_Union({left}, {right})) AND ST_Equals(ST_Union({left}, {right}), ST_Union({right}, {left}))"
+            ),
+            format!(
+                "ST_Overlaps({left}, {right}) <=> (ST_Area(ST_Intersection({left}, {right})) > 0 AND NOT ST_Within({left}, {right}) AND NOT ST_Contains({left}, {right}))"
+            ),
+        ];
+        for truth in truths {
+            let answer = run(&mut session, &format!("SELECT {truth} AS truth"));
+            assert_eq!(answer[1], "| 1", "seed {seed}: {truth}: {answer:?}");
+        }
+    }
+}
