@@ -47,6 +47,14 @@ pub fn storage_error(error: storage::Error) -> Error {
         Storage::Interrupted => Error::interrupted(),
         Storage::DuplicateKey { index } => Error::duplicate_entry("", &format!("#{index}")),
         Storage::ForeignDuplicate { table, index } => Error::foreign_duplicate("", "", &table, &index),
+        Storage::RowLogFull { index } => Error::new(
+            1799,
+            b"HY000",
+            format!(
+                "Creating index '{index}' required more than 'innodb_online_alter_log_max_size' bytes of modification log. \
+                 Please try again."
+            ),
+        ),
         Storage::DuplicateRows(rows) => Error::duplicate_entry("", &rows.index),
         Storage::ForeignKey(violation) => Error::foreign_key(&violation),
         Storage::CascadeTooDeep { depth_max } => Error::cascade_too_deep(depth_max),

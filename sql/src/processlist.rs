@@ -283,9 +283,14 @@ impl ProcessList {
 
     /// A client has connected. It has no user before it has logged in.
     pub fn register(&self, host: &str) -> Arc<Process> {
+        self.register_with(host, Interrupt::new())
+    }
+
+    /// The same. A test may have an interrupt that stops the statements where it wants them.
+    pub fn register_with(&self, host: &str, interrupt: Interrupt) -> Arc<Process> {
         let process = Arc::new(Process {
             id: self.id_last.fetch_add(1, Ordering::Relaxed) + 1,
-            interrupt: Arc::new(Interrupt::new()),
+            interrupt: Arc::new(interrupt),
             killed: AtomicBool::new(false),
             activity: Mutex::new(Activity {
                 user: "unauthenticated user".to_owned(),

@@ -9,6 +9,8 @@
 //!
 //! Pairs are drawn by a seed, which is printed; `STORM_SEED` replays, `STORM_SECONDS` runs longer than a test does.
 
+#[path = "definition_storm/beside.rs"]
+mod beside;
 mod common;
 
 use std::sync::Arc;

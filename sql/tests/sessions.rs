@@ -14,12 +14,17 @@
 //! b: | id
 //! ```
 //!
-//! A script that says `# innodb_autoinc_lock_mode = 1` runs with it.
+//! `b> hold;` makes the next statement of the session stop in its work, where others may run: when an index is built, after
+//! the first rows are read. It has `...` as its answer. `b> go on;` lets it go on.
+//!
+//! A script that says `# innodb_autoinc_lock_mode = 1` or `# innodb_online_alter_log_max_size = 65536` runs with it.
 //!
 //! Sessions are numbered as connections in the order in which they appear. `a> quit;` ends one.
 //! `UPDATE_SCRIPTS=1 cargo test -p sql --test sessions` writes the answers of now; `SCRIPT=name` runs one.
 
 mod common;
+#[path = "sessions/hold.rs"]
+mod hold;
 #[path = "common/play.rs"]
 mod play;
 
@@ -32,9 +37,10 @@ use std::time::{Duration, Instant};
 use sql::Instance;
 use sql::processlist::Process;
 use storage::config::AutoIncrementMode;
-use storage::{Config, Stage};
+use storage::{Config, Interrupt, Scheduler, Stage};
 
 use common::{Scratch, ask, instance, session_of};
+use hold::Hold;
 use play::Played;
 
 /// Whoever has been seen waiting for so long waits.
@@ -45,6 +51,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A session in a thread of its own.
 struct Player {
     process: Arc<Process>,
+    hold: Option<Arc<Hold>>,
     statements: Option<Sender<String>>,
     answers: Receiver<Vec<String>>,
     /// It has not answered yet.
@@ -53,8 +60,14 @@ struct Player {
 }
 
 impl Player {
-    fn new(instance: &Arc<Instance>) -> Player {
-        let process = instance.processes.register("localhost");
+    /// `is_held`: it will be told to hold.
+    fn new(instance: &Arc<Instance>, is_held: bool) -> Player {
+        let hold = is_held.then(Arc::<Hold>::default);
+        let interrupt = match &hold {
+            Some(hold) => Interrupt::scheduled(hold.clone() as Arc<dyn Scheduler>),
+            None => Interrupt::new(),
+        };
+        let process = instance.processes.register_with("localhost", interrupt);
         let (statements, to_run) = channel::<String>();
         let (answer, answers) = channel();
         let thread = {
@@ -72,10 +85,18 @@ impl Player {
                 instance.processes.remove(&process);
             })
         };
-        Player { process, statements: Some(statements), answers, busy: false, thread: Some(thread) }
+        Player { process, hold, statements: Some(statements), answers, busy: false, thread: Some(thread) }
     }
 
-    /// Its answer, or None if it waits for somebody.
+    fn held(&self) -> &Hold {
+        self.hold.as_deref().expect("the script says that it holds")
+    }
+
+    fn waits(&self) -> bool {
+        self.process.interrupt.stage() != Stage::Runs || self.hold.as_ref().is_some_and(|hold| hold.waits())
+    }
+
+    /// Its answer, or None if it waits for somebody, or is held.
     fn answer(&mut self) -> Option<Vec<String>> {
         let begin = Instant::now();
         let mut waiting_since = None;
@@ -84,10 +105,11 @@ impl Player {
                 self.busy = false;
                 return Some(lines);
             }
-            match self.process.interrupt.stage() {
-                Stage::Runs => waiting_since = None,
-                _ if waiting_since.get_or_insert_with(Instant::now).elapsed() >= SETTLED => return None,
-                _ => {}
+            match () {
+                () if self.hold.as_ref().is_some_and(|hold| hold.holds()) => return None,
+                () if !self.waits() => waiting_since = None,
+                () if waiting_since.get_or_insert_with(Instant::now).elapsed() >= SETTLED => return None,
+                () => {}
             }
             assert!(begin.elapsed() < PATIENCE, "a statement neither answers nor waits");
         }
@@ -137,20 +159,34 @@ fn run_script(name: &str, script: &str) -> Played {
         true => AutoIncrementMode::Consecutive,
         false => AutoIncrementMode::Interleaved,
     };
-    let instance = instance(&scratch.0, Config { auto_increment_mode, ..Config::tiny() });
+    let mut config = Config { auto_increment_mode, ..Config::tiny() };
+    if script.contains("# innodb_online_alter_log_max_size = 65536") {
+        config.online_log_bytes_max = 65_536;
+    }
+    let instance = instance(&scratch.0, config);
     let mut players: BTreeMap<String, Player> = BTreeMap::new();
     let mut played = Played::default();
-    for (comments, session, statement, expected) in steps(script) {
-        let player = players.entry(session.clone()).or_insert_with(|| Player::new(&instance));
-        assert!(!player.busy, "{session} still waits when it is told: {statement}");
+    for (number, (comments, session, statement, expected)) in steps(script).into_iter().enumerate() {
+        let is_held = script.contains(&format!("\n{session}> hold;"));
+        let player = players.entry(session.clone()).or_insert_with(|| Player::new(&instance, is_held));
+        let goes_on = statement == "go on;";
+        assert!(player.busy == goes_on, "{name}, {number}: {session} waits, or does not, when it is told: {statement}");
         let mut lines = Vec::new();
-        if statement == "quit;" {
-            player.quit();
-            players.remove(&session);
-        } else {
-            player.busy = true;
-            player.statements.as_ref().expect("it is there").send(statement.clone()).expect("it listens");
-            lines = player.answer().unwrap_or_else(|| vec!["...".to_owned()]);
+        match &*statement {
+            "quit;" => {
+                player.quit();
+                players.remove(&session);
+            }
+            "hold;" => player.held().begin(),
+            "go on;" => {
+                player.held().end();
+                lines = player.answer().unwrap_or_else(|| vec!["...".to_owned()]);
+            }
+            _ => {
+                player.busy = true;
+                player.statements.as_ref().expect("it is there").send(statement.clone()).expect("it listens");
+                lines = player.answer().unwrap_or_else(|| vec!["...".to_owned()]);
+            }
         }
         for (other, player) in players.iter_mut().filter(|(other, _)| **other != session) {
             let answer = player.answer().unwrap_or_default();
@@ -160,6 +196,7 @@ fn run_script(name: &str, script: &str) -> Played {
     }
     for player in players.values_mut() {
         player.process.kill(storage::Kill::Connection);
+        player.hold.iter().for_each(|hold| hold.end());
         player.quit();
     }
     instance.engine.close().expect("a clean end");

@@ -90,6 +90,8 @@ pub struct Config {
     pub undo_log_truncate: bool,
     /// ... and it is longer than this (`innodb_max_undo_log_size`).
     pub undo_log_bytes_max: u64,
+    /// The most bytes of changes that are logged while an index is built (`innodb_online_alter_log_max_size`).
+    pub online_log_bytes_max: u64,
     /// Undo logs are encrypted (`innodb_undo_log_encrypt`).
     pub encrypt_undo: bool,
     /// Effort of zlib for tables that do not specify it (`innodb_compression_level`).
@@ -188,6 +190,7 @@ impl Default for Config {
             system_compression: Algorithm::LZ4,
             undo_log_truncate: true,
             undo_log_bytes_max: 1 << 30,
+            online_log_bytes_max: 128 << 20,
             encrypt_undo: false,
             compression_level: 6,
             punch: true,

@@ -44,6 +44,8 @@ pub enum Error {
     DuplicateKey { index: usize },
     /// Two rows that are there already have one key in a unique index that a DDL statement builds.
     DuplicateRows(Box<DuplicateRows>),
+    /// The log of changes made while this index was built became longer than it may.
+    RowLogFull { index: Box<str> },
     /// A row would have no parent, or has children.
     ForeignKey(Box<ForeignKeyViolation>),
     /// A cascade to a child row would give it a key that its own table has already.
@@ -228,6 +230,7 @@ impl fmt::Display for Error {
             Error::RecordChanged => write!(f, "record has changed since last read; the transaction was rolled back"),
             Error::Interrupted => write!(f, "interrupted"),
             Error::DuplicateKey { index } => write!(f, "duplicate key in index {index}"),
+            Error::RowLogFull { index } => write!(f, "the changes made while index {index} was built are too many"),
             Error::DuplicateRows(rows) => write!(f, "two rows have one key in index {}", rows.index),
             Error::ForeignKey(violation) => write!(f, "a foreign key constraint fails ({})", violation.constraint),
             Error::ForeignDuplicate { table, index } => {

@@ -14,6 +14,8 @@ pub mod io;
 
 pub mod gate;
 
+mod scratch;
+
 pub mod tablespace;
 
 pub mod redo;
@@ -56,7 +58,7 @@ pub use config::Config;
 pub use dictionary::{Table, names_a_file, names_a_partition};
 pub use engine::{
     Alteration, CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedDefinitions, LockedKey,
-    LockedName, LockedTables, RecordLock, Relatives, RollbackStatus, RowMap, RowRoute, Savepoint, SpaceCheck,
+    LockedName, LockedTables, Others, RecordLock, Relatives, RollbackStatus, RowMap, RowRoute, Savepoint, SpaceCheck,
     TableLock, TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions, UnfinishedTable, XidClaim,
 };
 pub use error::{DuplicateRows, Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};

@@ -6,6 +6,9 @@
 //! No statement waits: a lock that is not free is a timeout at once, which the model allows whenever another
 //! transaction has changed or locked something.
 
+#[path = "transactions/beside.rs"]
+mod beside;
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -177,9 +180,14 @@ impl World {
             0 => Isolation::ReadCommitted,
             _ => Isolation::RepeatableRead,
         };
-        let options = TrxOptions { isolation, lock_wait_timeout: Duration::ZERO, ..TrxOptions::default() };
+        let (lock_wait_timeout, metadata_wait_timeout) = (Duration::ZERO, Duration::ZERO);
+        let options = TrxOptions { isolation, lock_wait_timeout, metadata_wait_timeout, ..TrxOptions::default() };
         let mut trx = self.engine().begin(options);
-        let table = trx.open_table("d", "t").unwrap();
+        let table = match trx.open_table("d", "t") {
+            // A statement has the table alone.
+            Err(Error::LockWaitTimeout) => return,
+            opened => opened.unwrap(),
+        };
         self.open.push(Open {
             trx,
             table,
@@ -204,7 +212,15 @@ impl World {
         if self.open.is_empty() || (self.open.len() < 4 && self.random.chance(12)) {
             self.begin();
         }
+        if self.open.is_empty() {
+            return;
+        }
         let at = self.random.below(self.open.len() as u64) as usize;
+        self.step_of(at);
+    }
+
+    /// One step of an open transaction.
+    fn step_of(&mut self, at: usize) {
         let seed = self.random.next();
         self.open[at].trx.statement_begin();
         if self.open[at].isolation == Isolation::ReadCommitted {
@@ -232,19 +248,22 @@ impl World {
                     open.own = own;
                 }
             }
-            26 | 27 => {
-                let open = self.open.swap_remove(at);
-                open.trx.commit().unwrap();
-                self.committed = overlaid(&self.committed, &open.own);
-            }
-            28 => {
-                let open = self.open.swap_remove(at);
-                open.trx.rollback().unwrap();
-            }
+            26 | 27 => self.commit(at),
+            28 => self.rollback(at),
             _ => {
                 self.engine().step().unwrap();
             }
         }
+    }
+
+    fn commit(&mut self, at: usize) {
+        let open = self.open.swap_remove(at);
+        open.trx.commit().unwrap();
+        self.committed = overlaid(&self.committed, &open.own);
+    }
+
+    fn rollback(&mut self, at: usize) {
+        self.open.swap_remove(at).trx.rollback().unwrap();
     }
 
     fn insert(&mut self, at: usize) {
@@ -460,13 +479,24 @@ impl World {
             drop(engine);
         } else {
             let after = self.disk.crash();
-            for open in self.open.drain(..) {
-                // It is not rolled back: its thread ended with the machine.
-                std::mem::forget(open.trx);
-            }
-            drop(engine);
-            self.disk = after;
+            self.engine = Some(engine);
+            return self.crashed(after);
         }
+        self.start();
+    }
+
+    /// The machine has gone down; this is the disk that the next one finds.
+    fn crashed(&mut self, disk: SimDisk) {
+        for open in self.open.drain(..) {
+            // It is not rolled back: its thread ended with the machine.
+            std::mem::forget(open.trx);
+        }
+        drop(self.engine.take());
+        self.disk = disk;
+        self.start();
+    }
+
+    fn start(&mut self) {
         let engine = Engine::open(Arc::new(self.disk.clone()), self.config.clone()).unwrap();
         self.engine = Some(engine);
         self.check();
@@ -506,7 +536,11 @@ fn overlaid(rows: &Rows, own: &Overlay) -> Rows {
 
 /// Whether another row than that of `key` has this value of the unique column.
 fn is_taken(rows: &Rows, key: Option<&Vec<u8>>, unique: &Option<Vec<u8>>) -> bool {
-    unique.is_some() && rows.iter().any(|(other, values)| Some(other) != key && values[2] == *unique)
+    is_taken_in(rows, key, 2, unique)
+}
+
+fn is_taken_in(rows: &Rows, key: Option<&Vec<u8>>, column: usize, value: &Option<Vec<u8>>) -> bool {
+    value.is_some() && rows.iter().any(|(other, values)| Some(other) != key && values[column] == *value)
 }
 
 /// A few seeds, or as many as `GLASSINE_TEST_SEEDS` says.

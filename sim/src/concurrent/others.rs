@@ -3,7 +3,8 @@
 //! A prepared branch belongs to no worker: it keeps its locks, also beyond the end of the life, until any worker draws
 //! its end, or the stage ends it when no worker can continue. DDL does not wait for the names of tables here
 //! (`storage/tests/stress.rs` tests that wait with threads): it is refused, or runs while no transaction uses the
-//! table.
+//! table. But a worker that builds an index (`worker::build_index`) yields while it works, and waits for the others at the
+//! beginning and at the end.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +31,9 @@ impl World<'_> {
 
     /// One DDL statement on a table.
     pub fn ddl(&mut self, engine: &Arc<Engine>, name: &str) -> Result<(), End> {
+        if self.building.contains_key(name) {
+            return Ok(());
+        }
         if self.run.alter(engine, name)? {
             let after = self.run.model().clone();
             self.replaced(name, after);

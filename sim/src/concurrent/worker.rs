@@ -11,6 +11,7 @@ use super::turns::Turn;
 use super::world::{Seen, World, part_of, with};
 use crate::model::{Brief, Change, ModelRow, ModelTable};
 use crate::run::End;
+use crate::work::Scene;
 use crate::workload::{self, BODY, DATABASE, K, NAME, Part};
 
 pub struct Worker<'w, 'r> {
@@ -154,6 +155,9 @@ impl<'w, 'r> Worker<'w, 'r> {
         }
         if self.current.is_none() && self.chance(12) {
             let name = format!("c{}", self.below(super::TABLES as u64));
+            if self.chance(2) {
+                return self.build_index(&name);
+            }
             return self.world().ddl(&self.engine, &name);
         }
         let mut open = self.current.take().unwrap_or_else(|| self.begin());
@@ -169,6 +173,37 @@ impl<'w, 'r> Worker<'w, 'r> {
         };
         if outcome != Outcome::Over {
             self.current = Some(open);
+        }
+        Ok(())
+    }
+
+    /// An index is built while the others work with the table.
+    fn build_index(&self, name: &str) -> Result<(), End> {
+        {
+            let mut world = self.world();
+            let has_index = world.run.model().tables.get(name).is_none_or(|table| table.has_body_index);
+            if has_index || world.building.contains_key(name) {
+                return Ok(());
+            }
+            world.building.insert(name.into(), self.slot);
+        }
+        self.say(|| format!("build an index on {name}"));
+        self.aim("index build", 6, 60);
+        let scheduler: Arc<dyn Scheduler> = self.turn.clone();
+        let wait = TrxOptions { interrupt: Arc::new(Interrupt::scheduled(scheduler)), ..TrxOptions::default() };
+        let built = self.engine.create_index(DATABASE, name, workload::body_index(), &wait);
+        let mut world = self.world();
+        world.building.remove(name);
+        let mut after = world.run.model().clone();
+        if let Some(table) = after.table_mut(name) {
+            table.has_body_index = true;
+        }
+        let is_built = built.is_ok();
+        world.run.finish(&format!("build index on {name}"), built.map(drop), after, &mut Scene::default(), &[])?;
+        if is_built {
+            world.run.report.count("indexes built beside others");
+            let after = world.run.model().clone();
+            world.replaced(name, after);
         }
         Ok(())
     }

@@ -16,6 +16,8 @@ pub struct World<'r> {
     changed: BTreeMap<(String, i64), usize>,
     /// Tables that DDL has changed in this life: transactions with an older read view may not read them.
     replaced: BTreeSet<String>,
+    /// Tables on which an index is being built, and by which worker.
+    pub building: BTreeMap<String, usize>,
     /// The number of remaining operations.
     operations: u64,
     end: Option<End>,
@@ -31,7 +33,8 @@ pub struct Seen {
 impl<'r> World<'r> {
     pub fn new(run: &'r mut Run, operations: u64) -> World<'r> {
         let past = vec![run.model().clone()];
-        World { run, past, changed: BTreeMap::new(), replaced: BTreeSet::new(), operations, end: None }
+        let (changed, replaced, building) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        World { run, past, changed, replaced, building, operations, end: None }
     }
 
     /// Takes one operation off those that are left. False = the life is over.

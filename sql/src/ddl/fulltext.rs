@@ -97,7 +97,7 @@ fn listed(context: &Context<'_>, name: &str) -> Result<Stopwords> {
     let mut options = context.wait.clone();
     options.lock_wait_timeout = Duration::ZERO;
     let mut trx = context.instance.engine.begin(options);
-    let table = trx.open_table(database, table).map_err(|_| wrong())?;
+    let table = trx.open_table_to(storage::TableUse::Read, database, table).map_err(|_| wrong())?;
     let at = table.column("value").ok_or_else(wrong)?;
     let ColumnType::VarChar { collation: id, .. } = table.columns[at].ty else { return Err(wrong()) };
     let mut columns = ColumnSet::EMPTY;

@@ -3,18 +3,19 @@
 //! ```text
 //! way        what changes                                              ALGORITHM              LOCK
 //! Instant    options, defaults, comments, names, foreign keys          INSTANT INPLACE COPY   any
-//! InPlace    indexes are built beside the rows                                 INPLACE COPY   EXCLUSIVE
+//! InPlace    indexes are built beside the rows                                 INPLACE COPY   any
 //!            indexes are dropped                                               INPLACE COPY   any
-//! Rebuild    columns come, go or move, NULL or NOT NULL, encryption,           INPLACE COPY   EXCLUSIVE
+//! Rebuild    columns come, go or move, NULL or NOT NULL, encryption,           INPLACE COPY   SHARED EXCLUSIVE
 //!            another clustered index, FORCE
-//! Copy       values get another type, generated columns another expression, rows       COPY   EXCLUSIVE
+//! Copy       values get another type, generated columns another expression, rows       COPY   SHARED EXCLUSIVE
 //!            are held to a CHECK constraint
 //! ```
 //!
 //! ALGORITHM and LOCK are promises that a statement asks for: a statement that needs more than it allows itself is refused
-//! (1845, 1846), and ALGORITHM=COPY copies. While rows are read to build something the table is its own: so LOCK=NONE and
-//! LOCK=SHARED, which let others write or read meanwhile, are refused there. ALGORITHM=INPLACE means what it means in
-//! MySQL: the engine does it by itself, if need be in a new file.
+//! (1845, 1846), and ALGORITHM=COPY copies. Without LOCK others may do what they can: write while indexes are built, read
+//! while rows are copied. At its beginning and at its end every statement has the table alone, for moments. Foreign keys
+//! whose rows are checked keep everybody out, since their parents have to stay as they are. ALGORITHM=INPLACE means what
+//! it means in MySQL: the engine does it by itself, if need be in a new file.
 //!
 //! A copied row takes each column from where the new definition says: the stored bytes as they are, a conversion as in an
 //! INSERT in the session's mode, or the default of a new column.
@@ -22,7 +23,7 @@
 use std::sync::Arc;
 
 use storage::schema::{Row, TableDefinition};
-use storage::{Alteration, Table};
+use storage::{Alteration, Others, Table};
 
 use super::change::Change;
 use super::copy::{Copier, Source};
@@ -95,8 +96,8 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Whether a statement that could go this way may, and by which it goes.
-    fn allow(&self, way: Way) -> Result<Way> {
+    /// Whether a statement that could go this way may, and by which it goes. `checks_rows`: for new foreign keys.
+    fn allow(&self, way: Way, checks_rows: bool) -> Result<Way> {
         let refused = |what: &str, reason: Option<&str>, instead: &str| {
             Err(match reason {
                 Some(reason) => {
@@ -134,19 +135,26 @@ impl Asked {
         }
         // A copy that is asked for is one, whatever would do.
         let way = if self.algorithm == Some(Algorithm::Copy) { way.max(Way::Rebuild) } else { way };
-        let lock = match self.lock {
-            Some(Lock::None) => "LOCK=NONE",
-            Some(Lock::Shared) => "LOCK=SHARED",
-            _ => return Ok(way),
-        };
-        match way {
-            Way::Instant | Way::InPlace { builds: false } => Ok(way),
-            Way::InPlace { builds: true } => {
-                refused(lock, Some("An index is built while nobody else uses the table"), "LOCK=EXCLUSIVE")
-            }
-            Way::Rebuild | Way::Copy => {
-                refused(lock, Some("Rows are copied while nobody else uses the table"), "LOCK=EXCLUSIVE")
-            }
+        if self.lock == Some(Lock::None) && way >= Way::Rebuild {
+            let reason = match self.algorithm {
+                Some(Algorithm::Copy) => "COPY algorithm requires a lock",
+                _ => "Rows are copied while nobody else writes to the table",
+            };
+            return refused("LOCK=NONE", Some(reason), "LOCK=SHARED");
+        }
+        if let (Some(lock @ (Lock::None | Lock::Shared)), true) = (self.lock, checks_rows) {
+            let lock = if lock == Lock::None { "LOCK=NONE" } else { "LOCK=SHARED" };
+            return refused(lock, Some("Adding foreign keys needs foreign_key_checks=OFF"), "LOCK=EXCLUSIVE");
+        }
+        Ok(way)
+    }
+
+    /// What others may do while the rows are read.
+    fn others(&self, way: Way) -> Others {
+        match (self.lock, way) {
+            (Some(Lock::Exclusive), _) => Others::Wait,
+            (None | Some(Lock::None), Way::Instant | Way::InPlace { .. }) => Others::Write,
+            _ => Others::Read,
         }
     }
 }
@@ -238,7 +246,10 @@ pub fn perform(
     if builds || shown > change.definition.indexes.len() {
         way = way.max(Way::InPlace { builds });
     }
-    let way = asked.allow(way)?;
+    let reads_rows = !matches!(way, Way::Instant | Way::InPlace { builds: false });
+    let checks_rows = reads_rows && alteration.checks_foreign_keys();
+    let way = asked.allow(way, checks_rows)?;
+    alteration.others = asked.others(way);
     let copied = match way {
         Way::Instant | Way::InPlace { .. } => {
             let done = alteration.in_place();

@@ -78,6 +78,7 @@ pub fn reconfigure(globals: &GlobalVariables, config: &mut Config) {
     }
     config.undo_log_truncate = globals.on("innodb_undo_log_truncate");
     config.undo_log_bytes_max = globals.number("innodb_max_undo_log_size");
+    config.online_log_bytes_max = globals.number("innodb_online_alter_log_max_size");
     config.encrypt_undo = globals.on("innodb_undo_log_encrypt");
     config.deadlock_detect = globals.on("innodb_deadlock_detect");
     config.purge_batch = globals.number("innodb_purge_batch_size") as usize;

@@ -69,7 +69,7 @@ pub use check::{TreeCheck, TreeFault};
 pub use overflow::Overflow;
 pub use overflow::{free_step as free_overflow_step, read as read_overflow};
 pub use search::{Aim, Place};
-pub use sort::{MEMORY_BYTES as SORT_MEMORY_BYTES, SORT_FILE_PREFIX, Sorter};
+pub use sort::{MEMORY_BYTES as SORT_MEMORY_BYTES, Sorter};
 
 /// One index: its location, and the layout of its records.
 pub struct Tree {

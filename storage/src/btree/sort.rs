@@ -10,17 +10,16 @@
 //! The memory is what [`Sorter::new`] is given while records are collected, and `FAN_IN` read buffers while they are
 //! merged, however many runs there are (`many_runs_are_merged_in_passes`).
 //!
-//! A sort that fits in memory has no file. The file is removed when the sort ends; one that a crash left behind is
-//! removed by recovery.
+//! A sort that fits in memory has no file. The file is encrypted, and removed when the sort ends ([`ScratchFile`]).
 
 use std::cmp::Ordering;
-use std::io;
 use std::sync::Arc;
 
 use format::record::{Layout, RecordBuffer, RecordImage, compare_records};
 
 use crate::error::{Error, Result};
-use crate::io::{Caching, Disk, File, OpenMode};
+use crate::io::Disk;
+use crate::scratch::ScratchFile;
 
 /// Memory for records while they are collected, when one index is sorted.
 pub const MEMORY_BYTES: usize = if cfg!(test) { 4 << 10 } else { 32 << 20 };
@@ -28,8 +27,6 @@ pub const MEMORY_BYTES: usize = if cfg!(test) { 4 << 10 } else { 32 << 20 };
 const FAN_IN: usize = if cfg!(test) { 4 } else { 64 };
 /// Memory of a run's reader.
 const READ_BYTES: usize = if cfg!(test) { 512 } else { 256 << 10 };
-/// How the names of sort files begin.
-pub const SORT_FILE_PREFIX: &str = "#sort-";
 const RECORD_HEADER_BYTES: usize = 6;
 /// Records between two calls of [`Look`].
 const LOOK_RECORDS: u64 = 1024;
@@ -49,22 +46,16 @@ pub struct Sorter<'a> {
     spill: Option<Spill>,
 }
 
-/// Sorted runs in a file. Dropping it removes the file.
+/// Sorted runs in a file.
 struct Spill {
-    disk: Arc<dyn Disk>,
-    path: String,
-    file: Arc<dyn File>,
+    file: ScratchFile,
     /// Where each run ends.
     ends: Vec<u64>,
 }
 
 impl Spill {
     fn create(disk: &Arc<dyn Disk>, path: String) -> Result<Spill> {
-        if disk.exists(&path).map_err(Error::io("look for a sort file"))? {
-            disk.remove(&path).map_err(Error::io("remove an old sort file"))?;
-        }
-        let file = disk.open(&path, OpenMode::Create, Caching::Cached).map_err(Error::io("create a sort file"))?;
-        Ok(Spill { disk: disk.clone(), path, file, ends: Vec::new() })
+        Ok(Spill { file: ScratchFile::create(disk, path)?, ends: Vec::new() })
     }
 
     /// Where the next run begins.
@@ -76,7 +67,7 @@ impl Spill {
     fn runs(&self, numbers: std::ops::Range<usize>) -> Vec<Run<'_>> {
         let begin = |number: usize| number.checked_sub(1).map_or(0, |before| self.ends[before]);
         let run = |number: usize| Run {
-            file: &*self.file,
+            file: &self.file,
             at: begin(number),
             end: self.ends[number],
             bytes: Vec::new(),
@@ -91,10 +82,10 @@ impl Spill {
         let mut pass = 0;
         while self.ends.len() > FAN_IN {
             pass += 1;
-            let (base, _) = self.path.split_once('~').unwrap_or((self.path.as_str(), ""));
-            let mut merged = Spill::create(&self.disk, format!("{base}~{pass}"))?;
+            let (base, _) = self.file.path().split_once('~').unwrap_or((self.file.path(), ""));
+            let mut merged = Spill::create(self.file.disk(), format!("{base}~{pass}"))?;
             for first in (0..self.ends.len()).step_by(FAN_IN) {
-                let mut writer = RunWriter { file: &*merged.file, at: merged.end(), bytes: Vec::new() };
+                let mut writer = RunWriter { file: &merged.file, at: merged.end(), bytes: Vec::new() };
                 let runs = self.runs(first..(first + FAN_IN).min(self.ends.len()));
                 Merge::new(layout, runs)?.show(look, &mut |record| writer.push(record.image()))?;
                 let end = writer.finish()?;
@@ -106,19 +97,12 @@ impl Spill {
     }
 }
 
-impl Drop for Spill {
-    fn drop(&mut self) {
-        // A file that cannot be removed now is replaced by the next sort of that name, and removed by the next start.
-        let _ = self.disk.remove(&self.path);
-    }
-}
-
 /// Is called every `LOOK_RECORDS` records; an error of it ends the sort.
 type Look<'l> = &'l dyn Fn() -> Result<()>;
 
 /// A run being written.
 struct RunWriter<'f> {
-    file: &'f dyn File,
+    file: &'f ScratchFile,
     at: u64,
     bytes: Vec<u8>,
 }
@@ -130,7 +114,7 @@ impl RunWriter<'_> {
     }
 
     fn write(&mut self) -> Result<()> {
-        write_all(self.file, self.at, &self.bytes).map_err(Error::io("write a sort file"))?;
+        self.file.write(self.at, &mut self.bytes)?;
         self.at += self.bytes.len() as u64;
         self.bytes.clear();
         Ok(())
@@ -235,7 +219,7 @@ impl<'a> Sorter<'a> {
             Some(spill) => spill,
             none => none.insert(Spill::create(&self.disk, self.path.clone())?),
         };
-        let mut writer = RunWriter { file: &*spill.file, at: spill.end(), bytes: Vec::with_capacity(READ_BYTES) };
+        let mut writer = RunWriter { file: &spill.file, at: spill.end(), bytes: Vec::with_capacity(READ_BYTES) };
         for &start in &self.starts {
             let (record, _) = take(&self.bytes[start as usize..]).expect("written by put");
             writer.push(record)?;
@@ -342,7 +326,7 @@ impl<'f> Merge<'f> {
 
 /// A run being read.
 struct Run<'f> {
-    file: &'f dyn File,
+    file: &'f ScratchFile,
     /// Where the unread part of the file begins.
     at: u64,
     end: u64,
@@ -369,36 +353,10 @@ impl Run<'_> {
             let old = self.bytes.len();
             let more = READ_BYTES.min((self.end - self.at) as usize);
             self.bytes.resize(old + more, 0);
-            read_all(self.file, self.at, &mut self.bytes[old..]).map_err(Error::io("read a sort file"))?;
+            self.file.read(self.at, &mut self.bytes[old..])?;
             self.at += more as u64;
         }
     }
-}
-
-fn write_all(file: &dyn File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match file.write_some(offset, bytes)? {
-            0 => return Err(io::ErrorKind::WriteZero.into()),
-            written => {
-                offset += written as u64;
-                bytes = &bytes[written..];
-            }
-        }
-    }
-    Ok(())
-}
-
-fn read_all(file: &dyn File, mut offset: u64, mut bytes: &mut [u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match file.read_some(offset, bytes)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => {
-                offset += read as u64;
-                bytes = &mut bytes[read..];
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

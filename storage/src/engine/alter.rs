@@ -6,6 +6,8 @@
 //!              (of a table in partitions: of those that change, see `Alteration::repartition`)
 //! ```
 //!
+//! While indexes are built others may read and write the table (`beside`), while rows are copied they may read it.
+//!
 //! Either is one [`Ddl`] for the whole statement: columns, indexes, foreign keys (of this table and of those that refer
 //! to it), options, the table's name, and the next AUTO_INCREMENT value.
 //!
@@ -30,6 +32,15 @@ use crate::schema::{self, Index, IndexDefinition, TableDefinition, TableOptions,
 use crate::segment;
 use crate::transaction::CommitLog;
 
+/// What other sessions may do with the table while a statement reads it to build something. At the beginning and at the
+/// end the statement has the name alone in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    Write,
+    Read,
+    Wait,
+}
+
 /// A table whose name is locked, with its new description.
 pub struct Alteration<'l> {
     locked: &'l LockedTables<'l>,
@@ -40,6 +51,8 @@ pub struct Alteration<'l> {
     pub renamed_indexes: Vec<(Box<str>, Box<str>)>,
     /// The next AUTO_INCREMENT value; None = it continues, or begins behind the largest value.
     pub auto_increment: Option<u64>,
+    /// What others may do meanwhile.
+    pub others: Others,
 }
 
 /// A definition that was checked and found possible.
@@ -55,7 +68,8 @@ impl LockedTables<'_> {
     pub fn alter(&self, database: &str, name: &str) -> Result<Alteration<'_>> {
         let old = self.table(database, name)?;
         let definition = old.definition();
-        Ok(Alteration { locked: self, old, definition, renamed_indexes: Vec::new(), auto_increment: None })
+        let (renamed_indexes, auto_increment) = (Vec::new(), None);
+        Ok(Alteration { locked: self, old, definition, renamed_indexes, auto_increment, others: Others::Write })
     }
 }
 
@@ -134,6 +148,16 @@ impl Alteration<'_> {
         Ok(Settled { definition, new_keys, is_renamed })
     }
 
+    /// Whether foreign keys come that the rows have to be checked for, which takes the tables alone.
+    pub fn checks_foreign_keys(&self) -> bool {
+        self.locked.wait.foreign_key_checks && !relations::new_keys(&self.definition, Some(&self.old)).is_empty()
+    }
+
+    /// What others may do in the end.
+    fn others(&self) -> Others {
+        if self.checks_foreign_keys() { Others::Wait } else { self.others }
+    }
+
     /// Changes the description, and builds and drops indexes; no row is touched.
     pub fn in_place(self) -> Result<Arc<Table>> {
         let settled = self.settle()?;
@@ -176,13 +200,7 @@ impl Alteration<'_> {
         let mut changed = dictionary::describe(&settled.definition, &identity)?;
         changed.keep_state(old);
         let changed = Arc::new(row::Table::open(store, Arc::new(changed))?);
-        // The leaves are read without a transaction: purge could merge them meanwhile.
-        let purge = (!built.is_empty()).then(|| dictionary.stop_purge());
-        for file in changed.files() {
-            for at in &built {
-                engine.inner.fill_index(file, *at, &wait.interrupt)?;
-            }
-        }
+        self.locked.build_indexes(old, &changed, &built, self.others())?;
         if wait.foreign_key_checks {
             engine.check_rows(&changed, &settled.new_keys, &wait.interrupt)?;
         }
@@ -208,14 +226,16 @@ impl Alteration<'_> {
         }
         let followed = engine.follow(&mut ddl, old, &settled.definition)?;
         let moved = settled.move_definitions(engine, &mut ddl, old)?;
-        let changed = Arc::into_inner(changed).expect("nobody else has it yet");
         let afterwards = ddl.commit(wait.log.as_deref())?;
-        let _purge = purge.unwrap_or_else(|| dictionary.stop_purge());
-        // Older read views may read on if only the description's texts have changed.
-        let since = match built.is_empty() && dropped.is_empty() && !settled.is_renamed {
-            true => old.since(),
-            false => engine.inner.registry.next_id(),
-        };
+        let _purge = dictionary.stop_purge();
+        // Older read views may read on, though not by new indexes. The commit took a number, so this one is greater than the
+        // limit of every view that was taken while a transaction that has changed the table was open.
+        let now = engine.inner.registry.next_id();
+        let since = if settled.is_renamed { now } else { old.since() };
+        for file in changed.files() {
+            built.iter().for_each(|at| file.state.built_indexes.add(file.indexes[*at].id, now));
+        }
+        let changed = Arc::into_inner(changed).expect("nobody else has it yet");
         let shown = self.show(&settled, changed, since, followed);
         engine.show_definitions(moved);
         afterwards.run();
@@ -267,7 +287,15 @@ impl Alteration<'_> {
         let new = Arc::new(new);
         let sources: Vec<Arc<Table>> = moved.iter().map(|at| old.files()[*at].clone()).collect();
         let targets: Vec<usize> = (0..kept.len()).filter(|at| kept[*at].is_none()).collect();
+        let is_open = self.others() != Others::Wait;
+        if is_open {
+            // The rows are read without a log of what changes.
+            self.locked.open(true);
+        }
         let count = engine.inner.copy_rows(&sources, &new, &targets, map, route, &wait.interrupt)?;
+        if is_open {
+            self.locked.close()?;
+        }
         if wait.foreign_key_checks {
             engine.check_rows(&new, &settled.new_keys, &wait.interrupt)?;
         }

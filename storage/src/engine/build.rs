@@ -1,8 +1,8 @@
 //! Filling trees in bulk: an index that is created, a table that is rebuilt.
 //!
-//! The rows are read as they are, without locks and without undo: the table's name is locked, so no session changes it,
-//! and no other thread knows the trees that are filled. If this fails or the server stops, they are dropped (see
-//! `dictionary::ddl_log`).
+//! The rows are read as a view sees them, without locks and without undo; no other thread knows the trees that are filled.
+//! If this fails or the server stops, they are dropped (see `dictionary::ddl_log`). What others change while an index is
+//! built is in the [`RowLog`](crate::row::RowLog); a table that is rebuilt is not changed meanwhile.
 //!
 //! ```text
 //! scan of the old rows -> records of each index -> (sorted) -> bulk load
@@ -19,14 +19,14 @@ use format::page::blob::REFERENCE_BYTES;
 use format::record::{FieldData, Layout, Offsets, RecordBuffer, compare_value};
 
 use super::Inner;
-use crate::btree::{BulkLoad, Overflow, SORT_FILE_PREFIX, SORT_MEMORY_BYTES, Sorter};
+use crate::btree::{BulkLoad, Overflow, SORT_MEMORY_BYTES, Sorter};
 use crate::dictionary::Table;
-use crate::error::{DuplicateRows, Error, Result};
+use crate::error::{Error, Result};
 use crate::lock::Interrupt;
 use crate::mtr::Mtr;
 use crate::row;
-use crate::row::LEAVES_LOOKED_AT;
 use crate::schema::{ColumnSet, FieldSource, ReadMode, Row, ScanRange};
+use crate::scratch::SCRATCH_FILE_PREFIX;
 use crate::segment;
 use crate::transaction::{Isolation, Transaction};
 
@@ -43,13 +43,19 @@ pub type RowRoute<'a> = dyn FnMut(&[Option<&[u8]>]) -> Result<usize> + 'a;
 /// Rows between two checks of the interrupt.
 const INTERRUPT_ROWS: u64 = 1024;
 
-/// A transaction that reads a table whose name is locked.
-fn reader(interrupt: &Arc<Interrupt>) -> Transaction {
+/// A transaction that reads a table for a DDL statement.
+pub(super) fn reader(interrupt: &Arc<Interrupt>) -> Transaction {
     Transaction::new(Isolation::RepeatableRead, interrupt.clone(), Duration::ZERO)
 }
 
 fn look_at(interrupt: &Interrupt, rows: u64) -> Result<()> {
-    if rows.is_multiple_of(INTERRUPT_ROWS) && interrupt.is_set() { Err(Error::Interrupted) } else { Ok(()) }
+    if rows.is_multiple_of(INTERRUPT_ROWS) {
+        interrupt.pass();
+        if interrupt.is_set() {
+            return Err(Error::Interrupted);
+        }
+    }
+    Ok(())
 }
 
 /// One row as the values of its clustered record, and its secondary entries.
@@ -93,14 +99,16 @@ impl<'t> Rows<'t> {
         Ok(())
     }
 
-    /// Gives the entries of a secondary index for the record set last to a sorter.
-    fn sort_entries(&mut self, inner: &Inner, index: usize, sorter: &mut Sorter<'_>) -> Result<()> {
-        let layout = &self.table.tree(0).leaf;
-        layout
-            .parse_into(self.record.bytes(), self.record.origin(), &mut self.offsets)
-            .map_err(|cause| Error::corrupt(cause.to_string()))?;
-        let mut version = Vec::with_capacity(layout.fields().len());
-        row::version_of_record(self.record.bytes(), &self.offsets, &mut version);
+    /// Takes a clustered record that is elsewhere.
+    fn take(&mut self, record: &[u8], origin: usize) -> Result<()> {
+        let parsed = self.table.tree(0).leaf.parse_into(record, origin, &mut self.offsets);
+        parsed.map_err(|cause| Error::corrupt(cause.to_string()))
+    }
+
+    /// Gives the entries of a secondary index for a record that was taken to a sorter.
+    fn sort_entries_of(&mut self, inner: &Inner, index: usize, record: &[u8], sorter: &mut Sorter<'_>) -> Result<()> {
+        let mut version: Vec<FieldData<'_>> = Vec::with_capacity(self.offsets.fields().len());
+        row::version_of_record(record, &self.offsets, &mut version);
         if self.table.index_tree(index).several.is_some() {
             return row::for_each_entry(&inner.store, self.table, index, &version, &mut self.entry, &mut |entry| {
                 sorter.push(entry)
@@ -108,6 +116,15 @@ impl<'t> Rows<'t> {
         }
         row::build_entry(&inner.store, self.table, index, &version, 0, &mut self.entry)?;
         sorter.push(&self.entry)
+    }
+
+    /// The same for the record set last.
+    fn sort_entries(&mut self, inner: &Inner, index: usize, sorter: &mut Sorter<'_>) -> Result<()> {
+        let record = std::mem::take(&mut self.record);
+        self.take(record.bytes(), record.origin())?;
+        self.sort_entries_of(inner, index, record.bytes(), sorter)?;
+        self.record = record;
+        Ok(())
     }
 }
 
@@ -161,20 +178,11 @@ impl<'t> Load<'t> {
     fn push(&mut self, record: &RecordBuffer) -> Result<()> {
         if self.unique_fields > 0 {
             if self.load.records() > 0 && self.is_duplicate(record).map_err(|e| Error::corrupt(e.to_string()))? {
-                return Err(self.duplicate(record)?);
+                return Err(row::duplicate_rows(self.table, self.ordinal, record)?);
             }
             self.last.set(self.layout, record.image());
         }
         self.load.push(record.image())
-    }
-
-    fn duplicate(&self, record: &RecordBuffer) -> Result<Error> {
-        let parts = self.table.indexes[self.ordinal].parts.len();
-        let fields = self.layout.parse(record.bytes(), record.origin()).map_err(|e| Error::corrupt(e.to_string()))?;
-        let key = fields.take(parts).map(|field| Ok(field?.of(record.bytes()).map(<[u8]>::to_vec)));
-        let key = key.collect::<format::Result<_>>().map_err(|e| Error::corrupt(e.to_string()))?;
-        let index = self.table.indexes[self.ordinal].name.clone();
-        Ok(Error::DuplicateRows(Box::new(DuplicateRows { index, key })))
     }
 
     fn is_duplicate(&self, record: &RecordBuffer) -> format::Result<bool> {
@@ -201,7 +209,7 @@ impl Inner {
         // Many sorts share less each: a table may have thousands of partitions.
         let least = if count > 64 { SORT_MEMORY_BYTES / 256 } else { SORT_MEMORY_BYTES / 32 };
         let memory_bytes = (SORTS_BYTES / count.max(1)).clamp(least, SORT_MEMORY_BYTES);
-        let path = format!("{SORT_FILE_PREFIX}{}", table.indexes[ordinal].id);
+        let path = format!("{SCRATCH_FILE_PREFIX}{}", table.indexes[ordinal].id);
         Sorter::new(&table.tree(ordinal).leaf, self.store.scratch_disk().clone(), path, memory_bytes)
     }
 
@@ -218,59 +226,34 @@ impl Inner {
         load.load.finish()
     }
 
-    /// Fills an empty secondary index of a table that has rows.
-    pub fn fill_index(&self, table: &row::Table, ordinal: usize, interrupt: &Arc<Interrupt>) -> Result<u64> {
-        let mut sorter = self.sorter(table, ordinal, 1);
-        let mut rows = Rows::new(table);
-        let mut count = 0;
-        self.scan_versions(table, interrupt, &mut |record: &[u8], origin: usize| {
-            look_at(interrupt, count)?;
-            count += 1;
-            rows.record.copy(record, &table.tree(0).leaf, origin).map_err(|cause| Error::corrupt(cause.to_string()))?;
-            rows.sort_entries(self, ordinal, &mut sorter)
-        })?;
-        self.load_sorted(table, ordinal, sorter, interrupt)
-    }
-
-    /// Calls the closure with every row's clustered record. The table's name is locked and no open transaction has
-    /// changed it: every record that is not delete-marked is a row.
-    fn scan_versions(
+    /// Fills the empty trees of new secondary indexes with the rows that the reader's view sees. `old` is the table as
+    /// others know it; its rows are those of `new`. `look` is called now and then, and may stop it.
+    pub fn fill_indexes(
         &self,
-        table: &row::Table,
-        interrupt: &Arc<Interrupt>,
-        visit: &mut dyn FnMut(&[u8], usize) -> Result<()>,
+        old: &row::Table,
+        new: &row::Table,
+        ordinals: &[usize],
+        trx: &Transaction,
+        look: &dyn Fn() -> Result<()>,
+        interrupt: &Interrupt,
     ) -> Result<()> {
-        let tree = table.tree(0);
-        let mut leaf = Some(tree.edge(&self.store, false)?);
-        let mut copy = vec![0; self.store.page_bytes()];
-        let mut leaves = 0_u32;
-        while let Some(page) = leaf.take() {
-            leaves += 1;
-            // Leaves in a circle would be read until the sorted rows fill the disk.
-            if leaves.is_multiple_of(LEAVES_LOOKED_AT) && leaves > self.store.space_pages(table.space)?.0 {
-                return Err(Error::corrupt_page(page.page_id(), "a leaf that comes back in its own tree"));
-            }
-            // Entries may need overflow pages, so no latch is held while they are built.
-            copy.copy_from_slice(&page);
-            leaf = tree.next_leaf(&self.store, page)?;
-            let next = leaf.take().map(|next| next.page_id());
-            if interrupt.is_set() {
-                return Err(Error::Interrupted);
-            }
-            let damaged = |cause: format::Error| Error::corrupt(cause.to_string());
-            let mut origin = format::page::index::first(&copy).map_err(damaged)?;
-            let mut left = format::page::index::record_count(&copy);
-            while origin != format::page::index::SUPREMUM && left > 0 {
-                if !format::record::is_deleted(&copy, usize::from(origin)) {
-                    visit(&copy, usize::from(origin))?;
+        let count = ordinals.len();
+        let mut sorters: Vec<Sorter<'_>> = ordinals.iter().map(|at| self.sorter(new, *at, count)).collect();
+        let mut rows = Rows::new(new);
+        let mut scan = row::SnapshotScan::default();
+        let context = self.context();
+        while scan.next_leaf(&context, trx, old)? {
+            look()?;
+            for (record, origin) in scan.rows() {
+                rows.take(record, origin)?;
+                for (sorter, ordinal) in sorters.iter_mut().zip(ordinals) {
+                    rows.sort_entries_of(self, *ordinal, record, sorter)?;
                 }
-                origin = format::page::index::next(&copy, origin).map_err(damaged)?;
-                left -= 1;
             }
-            leaf = match next {
-                None => None,
-                Some(id) => Some(self.store.read(id)?),
-            };
+            interrupt.pass();
+        }
+        for (sorter, ordinal) in sorters.into_iter().zip(ordinals) {
+            self.load_sorted(new, *ordinal, sorter, interrupt)?;
         }
         Ok(())
     }

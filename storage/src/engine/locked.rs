@@ -155,6 +155,16 @@ impl<'e> LockedTables<'e> {
         self.engine.check_relations(definition, None, self.wait.foreign_key_checks)
     }
 
+    /// Lets transactions use the tables while this statement works beside them; no other DDL statement does.
+    pub(super) fn open(&self, readers_only: bool) {
+        self.locks.open(readers_only);
+    }
+
+    /// Ends that: waits for the transactions that use the tables.
+    pub(super) fn close(&self) -> Result<()> {
+        self.locks.close(self.wait)
+    }
+
     /// The locks alone: they are held longer than the engine is borrowed.
     pub(super) fn into_locks(self) -> Names {
         self.locks

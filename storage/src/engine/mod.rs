@@ -23,6 +23,7 @@ mod annexes;
 mod auto_increment;
 mod background;
 mod backup;
+mod beside;
 mod build;
 mod changed_tables;
 mod check;
@@ -66,7 +67,7 @@ use crate::sync::{Mutex, Rank};
 use crate::transaction::Registry;
 use crate::undo::UndoSpace;
 
-pub use alter::Alteration;
+pub use alter::{Alteration, Others};
 pub use build::{RowMap, RowRoute};
 pub use check::{CheckReport, SpaceCheck};
 pub use cursor::Cursor;

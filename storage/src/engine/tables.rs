@@ -9,6 +9,7 @@
 //! ALTER      see `alter`
 //! ```
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use format::ids::{IndexId, PageNo, SpaceId};
@@ -54,8 +55,20 @@ pub(super) fn not_found(database: &str, name: &str) -> Error {
 /// The names of a DDL statement, locked until this is dropped: databases shared, tables alone.
 pub(super) struct Names {
     _databases: MetadataHeld,
-    _tables: MetadataGrant,
+    tables: RefCell<MetadataGrant>,
     _pass: Option<DdlPass>,
+}
+
+impl Names {
+    /// Lets transactions use the tables, to read and, unless `readers_only`, to write; see [`MetadataGrant::open`].
+    pub fn open(&self, readers_only: bool) {
+        self.tables.borrow_mut().open(readers_only);
+    }
+
+    /// Has the tables alone again.
+    pub fn close(&self, wait: &TrxOptions) -> Result<()> {
+        self.tables.borrow_mut().close(&wait.interrupt, wait.metadata_wait_timeout)
+    }
 }
 
 impl Engine {
@@ -114,7 +127,7 @@ impl Engine {
             }
         }
         let tables = MetadataGrant::take_for(GrantOf::Definition, locks, &wait.interrupt, wait.metadata_wait_timeout)?;
-        Ok(Names { _databases: databases, _tables: tables, _pass: pass })
+        Ok(Names { _databases: databases, tables: RefCell::new(tables), _pass: pass })
     }
 
     /// LOCK TABLES: until the result is dropped, these tables do not change, or other sessions cannot use them at all.

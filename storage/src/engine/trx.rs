@@ -186,9 +186,10 @@ impl Trx {
 
     // Tables
 
-    /// The current description of a table, whose metadata stays locked to the end of the transaction.
+    /// The current description of a table, whose metadata stays locked to the end of the transaction; its rows may be read
+    /// and changed.
     pub fn open_table(&mut self, database: &str, name: &str) -> Result<Arc<Table>> {
-        self.open_table_to(TableUse::Read, database, name)
+        self.open_table_to(TableUse::Write, database, name)
     }
 
     /// Whether a name means one of the session's own tables.
@@ -196,7 +197,8 @@ impl Trx {
         self.temporary.as_ref().is_some_and(|tables| tables.table(database, name).is_some())
     }
 
-    /// The same, to read it or to change its rows: LOCK TABLES tells these apart.
+    /// The same, to read it or to change its rows. LOCK TABLES tells these apart, and so does a statement that copies the
+    /// rows: whoever opens a table to read it and changes it all the same loses what it changes.
     pub fn open_table_to(&mut self, wanted: TableUse, database: &str, name: &str) -> Result<Arc<Table>> {
         if let Some(table) = self.temporary.as_ref().and_then(|tables| tables.table(database, name)) {
             return Ok(table);

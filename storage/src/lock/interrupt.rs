@@ -76,6 +76,11 @@ impl Interrupt {
         }
     }
 
+    /// Who decides about waits, in a simulator.
+    pub(super) fn scheduler(&self) -> Option<&Arc<dyn Scheduler>> {
+        self.scheduler.as_ref()
+    }
+
     /// The metadata locks of the connection.
     #[inline]
     pub fn names(&self) -> &Arc<NameLocks> {

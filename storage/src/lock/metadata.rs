@@ -8,10 +8,12 @@
 //! transaction that reads              Read         Read, Write, read only
 //! transaction that changes rows       Write        Read, Write
 //! LOCK TABLES t READ                  read only    Read, read only
+//! DDL that builds beside others       upgradable   Read, Write (or Read alone); not: read only, another DDL statement
 //! LOCK TABLES t WRITE, DDL            alone        nothing
 //!
 //! state word:   bit 63      alone: held or wanted, so new requests wait
 //!               bit 62      read only wanted: new writers wait
+//!               bit 61      upgradable: held by one DDL statement, and no other one wants the lock alone meanwhile
 //!               59..40      holders that have it read only
 //!               39..20      transactions that write
 //!               19..0       transactions that read
@@ -22,6 +24,11 @@
 //! to end; so a waiting DDL cannot block the transactions that it waits for on this name. With two names it could: a
 //! transaction that requests a name which a DDL holds, while that DDL waits for a name that the transaction holds, gets
 //! [`Error::Deadlock`].
+//!
+//! A DDL statement that has its names alone may [open](MetadataGrant::open) them for the time of a long work, to
+//! transactions but to no other DDL statement, and [closes](MetadataGrant::close) them again for its end. Those that want
+//! a name alone in between wait without keeping transactions out. So do those that want it read only: LOCK TABLES ... READ
+//! also lets its own session's cascades change the table, and FLUSH TABLES ... FOR EXPORT promises that its file rests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,6 +44,7 @@ const READER: u64 = 1;
 const WRITER: u64 = 1 << 20;
 const READ_ONLY: u64 = 1 << 40;
 const COUNT: u64 = (1 << 20) - 1;
+const UPGRADABLE: u64 = 1 << 61;
 const WANTED_READ_ONLY: u64 = 1 << 62;
 const ALONE: u64 = 1 << 63;
 /// Waiters check the time, the interrupt, the health and a possible deadlock at this interval.
@@ -119,14 +127,15 @@ impl MetadataLock {
         self.change(|state| (state & (COUNT * READ_ONLY) == 0).then_some(state - READER + WRITER))
     }
 
-    /// Keeps writers out. False: there are writers, or a session holds or wants the lock alone; from now on new writers
-    /// wait.
+    /// Keeps writers out. False: there are writers, or a session holds or wants the lock alone, and from now on new writers
+    /// wait; or a DDL statement works beside transactions.
     fn try_read_only(&self) -> bool {
         let granted = self.change(|state| {
-            (state & (ALONE | (COUNT * WRITER)) == 0).then_some((state & !WANTED_READ_ONLY) + READ_ONLY)
+            (state & (ALONE | UPGRADABLE | (COUNT * WRITER)) == 0).then_some((state & !WANTED_READ_ONLY) + READ_ONLY)
         });
         if !granted {
-            self.state.fetch_or(WANTED_READ_ONLY, Ordering::Relaxed);
+            // Writers are not kept waiting for the end of a DDL statement that works beside them.
+            self.change(|state| (state & UPGRADABLE == 0).then_some(state | WANTED_READ_ONLY));
         }
         granted
     }
@@ -135,7 +144,7 @@ impl MetadataLock {
     fn release(&self, holder: u64) {
         let before = self.state.fetch_sub(holder, Ordering::Release);
         debug_assert!(before & (COUNT * holder) > 0, "a lock is held before it is released");
-        if before & (ALONE | WANTED_READ_ONLY) != 0 || holder == READ_ONLY {
+        if before & (ALONE | WANTED_READ_ONLY | UPGRADABLE) != 0 || holder == READ_ONLY {
             let _queue = self.queue.lock();
             self.changed.notify_all();
         }
@@ -156,6 +165,21 @@ impl MetadataLock {
             return Ok(());
         }
         let _listed = interrupt.names().wait(address(self), mode);
+        if let Some(scheduler) = interrupt.scheduler() {
+            let mut ended = None;
+            let mut ready = || {
+                let queue = self.queue.lock();
+                match () {
+                    () if interrupt.is_set() => ended = Some(Error::Interrupted),
+                    () if self.health.check().is_err() => ended = Some(Error::Poisoned),
+                    () if deadlock(&queue) => ended = Some(Error::Deadlock),
+                    () => return enter(),
+                }
+                true
+            };
+            let went = scheduler.wait(&mut ready);
+            return if went { ended.map_or(Ok(()), Err) } else { Err(Error::LockWaitTimeout) };
+        }
         let mut queue = self.queue.lock();
         let mut stage = None;
         while !enter() {
@@ -308,6 +332,10 @@ impl Drop for MetadataHeld {
 #[derive(Debug, Default)]
 pub struct MetadataGrant {
     alone: Vec<Arc<MetadataLock>>,
+    /// Alone before, and open to others now.
+    opened: Vec<Arc<MetadataLock>>,
+    /// Whether the opened ones are open to readers only.
+    keeps_writers_out: bool,
     read_only: Vec<Arc<MetadataLock>>,
     listed: Option<(Arc<NameLocks>, GrantOf)>,
 }
@@ -353,12 +381,7 @@ impl MetadataGrant {
                 TableUse::Read => lock.take_read_only(interrupt, begin, limit),
                 TableUse::Write => lock.take_alone(of, interrupt, begin, limit),
             };
-            grant.each(|held| {
-                let awaited = &mut held.queue.lock().awaited;
-                if let Some(at) = awaited.iter().position(|other| Arc::ptr_eq(other, &lock)) {
-                    awaited.swap_remove(at);
-                }
-            });
+            grant.each(|held| held.forget_awaited(&lock));
             outcome?;
             interrupt.names().add(address(&*lock), of.mode(wanted));
             match wanted {
@@ -370,7 +393,48 @@ impl MetadataGrant {
     }
 
     fn each(&self, tell: impl Fn(&MetadataLock)) {
-        self.alone.iter().chain(&self.read_only).for_each(|lock| tell(lock));
+        self.alone.iter().chain(&self.opened).chain(&self.read_only).for_each(|lock| tell(lock));
+    }
+
+    /// How opened names are listed.
+    fn opened_mode(&self) -> NameLockMode {
+        match self.keeps_writers_out {
+            true => NameLockMode::SharedNoWrite,
+            false => NameLockMode::SharedUpgradable,
+        }
+    }
+
+    fn relist(&self, from: NameLockMode, to: NameLockMode, locks: &[Arc<MetadataLock>]) {
+        if let Some((listed, _)) = &self.listed {
+            locks.iter().for_each(|lock| listed.change(address(&**lock), from, to));
+        }
+    }
+
+    /// Lets transactions use the names that this statement has alone, to read and, unless `readers_only`, to write. No
+    /// other statement gets them alone meanwhile.
+    pub fn open(&mut self, readers_only: bool) {
+        debug_assert!(self.opened.is_empty(), "names are opened once");
+        self.keeps_writers_out = readers_only;
+        self.opened = std::mem::take(&mut self.alone);
+        self.relist(NameLockMode::Exclusive, self.opened_mode(), &self.opened);
+        self.opened.iter().for_each(|lock| lock.open(readers_only));
+    }
+
+    /// Takes the opened names alone again: waits for the transactions that use them. After an error they may be partly
+    /// open, and the statement has to end.
+    pub fn close(&mut self, interrupt: &Interrupt, limit: Duration) -> Result<()> {
+        let begin = Instant::now();
+        let mode = self.opened_mode();
+        while let Some(lock) = self.opened.first().cloned() {
+            self.each(|held| held.queue.lock().awaited.push(lock.clone()));
+            let outcome = lock.close(self.keeps_writers_out, interrupt, begin, limit);
+            self.each(|held| held.forget_awaited(&lock));
+            outcome?;
+            self.opened.remove(0);
+            self.relist(mode, NameLockMode::Exclusive, std::slice::from_ref(&lock));
+            self.alone.push(lock);
+        }
+        Ok(())
     }
 
     /// What may be done with a name under this grant; None: it is not among its names.
@@ -396,8 +460,9 @@ impl MetadataLock {
             |_| false,
             || {
                 // First keep new transactions out, then wait for those that hold the lock.
+                // While a DDL statement has it upgradable, transactions are not kept waiting for its end.
                 if !mine {
-                    mine = self.state.fetch_or(ALONE, Ordering::Acquire) & ALONE == 0;
+                    mine = self.change(|state| (state & (ALONE | UPGRADABLE) == 0).then_some(state | ALONE));
                 }
                 mine && self.state.load(Ordering::Acquire) & !WANTED_READ_ONLY == ALONE
             },
@@ -420,6 +485,47 @@ impl MetadataLock {
         outcome
     }
 
+    /// From alone to upgradable.
+    fn open(&self, readers_only: bool) {
+        let _queue = self.queue.lock();
+        let more = if readers_only { UPGRADABLE + READ_ONLY } else { UPGRADABLE };
+        self.change(|state| Some((state & !ALONE) + more));
+        self.changed.notify_all();
+    }
+
+    /// From upgradable to alone.
+    fn close(&self, readers_only: bool, interrupt: &Interrupt, begin: Instant, limit: Duration) -> Result<()> {
+        // Nobody else sets the bit while this one has it upgradable. New transactions wait from here on.
+        self.state.fetch_or(ALONE, Ordering::Acquire);
+        let own = if readers_only { ALONE + UPGRADABLE + READ_ONLY } else { ALONE + UPGRADABLE };
+        let outcome = self.wait(
+            interrupt,
+            begin,
+            limit,
+            NameLockMode::Exclusive,
+            |_| false,
+            || self.change(|state| (state & !WANTED_READ_ONLY == own).then_some(ALONE | (state & WANTED_READ_ONLY))),
+        );
+        if outcome.is_err() {
+            self.release_alone();
+        }
+        outcome
+    }
+
+    fn release_opened(&self, readers_only: bool) {
+        let _queue = self.queue.lock();
+        let held = if readers_only { UPGRADABLE + READ_ONLY } else { UPGRADABLE };
+        self.state.fetch_sub(held, Ordering::Release);
+        self.changed.notify_all();
+    }
+
+    fn forget_awaited(&self, lock: &Arc<MetadataLock>) {
+        let awaited = &mut self.queue.lock().awaited;
+        if let Some(at) = awaited.iter().position(|other| Arc::ptr_eq(other, lock)) {
+            awaited.swap_remove(at);
+        }
+    }
+
     fn release_alone(&self) {
         let _queue = self.queue.lock();
         self.state.fetch_and(!ALONE, Ordering::Release);
@@ -437,6 +543,13 @@ impl Drop for MetadataGrant {
         for lock in self.alone.drain(..) {
             unlist(&lock, TableUse::Write);
             lock.release_alone();
+        }
+        let mode = self.opened_mode();
+        for lock in self.opened.drain(..) {
+            if let Some((listed, _)) = &self.listed {
+                listed.remove(address(&*lock), mode);
+            }
+            lock.release_opened(self.keeps_writers_out);
         }
         for lock in self.read_only.drain(..) {
             unlist(&lock, TableUse::Read);
@@ -519,6 +632,65 @@ mod tests {
         // An abandoned wait keeps no one out.
         writer.share(&lock, TableUse::Write, &interrupt, LONG).unwrap();
         drop((reader, writer));
+        assert!(is_free(&lock));
+    }
+
+    #[test]
+    fn an_opened_name_is_open_to_transactions_and_to_no_other_statement() {
+        let lock = Arc::new(MetadataLock::default());
+        let (interrupt, short) = (Interrupt::new(), Duration::from_millis(30));
+        for readers_only in [false, true] {
+            let mut grant = MetadataGrant::take(vec![lock.clone()], &interrupt, LONG).unwrap();
+            grant.open(readers_only);
+            // One that wants it alone waits, and keeps nobody out meanwhile.
+            let second = {
+                let lock = lock.clone();
+                std::thread::spawn(move || {
+                    let outcome = MetadataGrant::take(vec![lock], &Interrupt::new(), Duration::from_millis(60));
+                    assert!(matches!(outcome, Err(Error::LockWaitTimeout)));
+                })
+            };
+            let mut user = MetadataHeld::default();
+            user.share(&lock, TableUse::Read, &interrupt, short).unwrap();
+            let outcome = user.share(&lock, TableUse::Write, &interrupt, short);
+            assert_eq!(outcome.is_err(), readers_only);
+            second.join().unwrap();
+            // The end waits for the transaction, and lets new ones in again if it gives up.
+            assert!(matches!(grant.close(&interrupt, short), Err(Error::LockWaitTimeout)));
+            let mut other = MetadataHeld::default();
+            other.share(&lock, TableUse::Read, &interrupt, short).unwrap();
+            drop((user, other));
+            grant.close(&interrupt, short).unwrap();
+            assert!(MetadataHeld::default().share(&lock, TableUse::Read, &interrupt, short).is_err());
+            drop(grant);
+            assert!(is_free(&lock));
+            let mut grant = MetadataGrant::take(vec![lock.clone()], &interrupt, LONG).unwrap();
+            grant.open(readers_only);
+            drop(grant);
+            assert!(is_free(&lock));
+        }
+    }
+
+    #[test]
+    fn whoever_wants_an_opened_name_read_only_waits_and_keeps_no_writer_out() {
+        let lock = Arc::new(MetadataLock::default());
+        let (interrupt, short) = (Interrupt::new(), Duration::from_millis(30));
+        let mut grant = MetadataGrant::take(vec![lock.clone()], &interrupt, LONG).unwrap();
+        grant.open(false);
+        let other = {
+            let lock = lock.clone();
+            std::thread::spawn(move || {
+                let wanted = vec![(lock, TableUse::Read)];
+                MetadataGrant::take_for(GrantOf::LockTables, wanted, &Interrupt::new(), LONG).unwrap();
+            })
+        };
+        std::thread::sleep(short);
+        let mut user = MetadataHeld::default();
+        user.share(&lock, TableUse::Write, &interrupt, short).unwrap();
+        drop(user);
+        grant.close(&interrupt, LONG).unwrap();
+        drop(grant);
+        other.join().unwrap();
         assert!(is_free(&lock));
     }
 

@@ -18,6 +18,10 @@ pub enum NameLockMode {
     SharedReadOnly,
     /// LOCK TABLES ... WRITE
     SharedNoReadWrite,
+    /// A DDL statement builds something while others read and write.
+    SharedUpgradable,
+    /// The same while others read.
+    SharedNoWrite,
     /// A DDL statement changes what has this name.
     Exclusive,
     /// A database in which a DDL statement changes something; the backup lock of a DDL statement.
@@ -33,6 +37,8 @@ impl NameLockMode {
             NameLockMode::SharedWrite => "SHARED_WRITE",
             NameLockMode::SharedReadOnly => "SHARED_READ_ONLY",
             NameLockMode::SharedNoReadWrite => "SHARED_NO_READ_WRITE",
+            NameLockMode::SharedUpgradable => "SHARED_UPGRADABLE",
+            NameLockMode::SharedNoWrite => "SHARED_NO_WRITE",
             NameLockMode::Exclusive => "EXCLUSIVE",
             NameLockMode::IntentionExclusive => "INTENTION_EXCLUSIVE",
             NameLockMode::Shared => "SHARED",

@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 
 use super::mismatch;
 use super::{Opened, PageRecovery, RecoveryReport, UNDO_PATH, UNDO_SPACE, Unfinished, Unsurveyed};
-use crate::btree::SORT_FILE_PREFIX;
 use crate::dictionary::{self, DefinitionChanges, Dictionary, SystemRows};
 use crate::error::{Error, Result};
 use crate::io::AlignedBuffer;
@@ -17,6 +16,7 @@ use crate::lock::{Interrupt, LockTable, MetadataHeld, TableUse};
 use crate::redo::ARCHIVE_FILE_NAME;
 use crate::row;
 use crate::schema;
+use crate::scratch::SCRATCH_FILE_PREFIX;
 use crate::store::{Store, Transform};
 use crate::sync;
 use crate::transaction::{Isolation, Registry, Transaction};
@@ -282,7 +282,7 @@ fn look_aside(
 fn remove_leftovers(store: &Store) -> Result<()> {
     let disk = store.disk();
     for entry in disk.list("").map_err(Error::io("list the data directory"))? {
-        let leftover = entry.name.starts_with(SORT_FILE_PREFIX) || entry.name == ARCHIVE_FILE_NAME;
+        let leftover = entry.name.starts_with(SCRATCH_FILE_PREFIX) || entry.name == ARCHIVE_FILE_NAME;
         if leftover && !entry.is_directory {
             disk.remove(&entry.name).map_err(Error::io("remove a temporary file"))?;
         }

@@ -95,6 +95,9 @@ pub(super) fn delete_key(
         build_entry(ctx.store, table, index, &before, 0, entry)?;
         secondary::mark(ctx, table.tree(index), trx.id, entry)?;
     }
+    if let Some(log) = table.row_log() {
+        log.note(ctx.store, Some(&before), None);
+    }
     *kept_before = emptied(before);
     Ok(())
 }

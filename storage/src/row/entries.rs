@@ -114,6 +114,33 @@ impl Difference {
     }
 }
 
+/// Shows what a change of a row does to its entries, those that go (false) before those that come (true). None = there is
+/// no row.
+pub(super) fn for_each_change(
+    store: &Store,
+    table: &Table,
+    index: usize,
+    before: Option<&[FieldData<'_>]>,
+    after: Option<&[FieldData<'_>]>,
+    entry: &mut RecordBuffer,
+    visit: &mut dyn FnMut(bool, &RecordBuffer) -> Result<()>,
+) -> Result<()> {
+    let (Some(before), Some(after)) = (before, after) else {
+        let (version, comes) = (before.or(after).unwrap_or_default(), after.is_some());
+        return for_each_entry(store, table, index, version, entry, &mut |entry| visit(comes, entry));
+    };
+    let Some(difference) = Difference::of(store, table, index, before, after)? else { return Ok(()) };
+    for &at in &difference.gone {
+        entry_of(store, table, index, before, &difference.before, &difference.before.items[at], entry)?;
+        visit(false, entry)?;
+    }
+    for &at in &difference.new {
+        entry_of(store, table, index, after, &difference.after, &difference.after.items[at], entry)?;
+        visit(true, entry)?;
+    }
+    Ok(())
+}
+
 /// Brings the entries of a row up to date that this transaction has just changed.
 pub(super) fn update(
     ctx: &Context<'_>,

@@ -69,6 +69,9 @@ pub(super) fn insert_version(
             secondary::insert(ctx, trx, table, index, &scratch.entry)?;
         }
     }
+    if let Some(log) = table.row_log() {
+        log.note(ctx.store, None, Some(version));
+    }
     Ok(())
 }
 

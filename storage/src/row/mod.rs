@@ -53,6 +53,7 @@
 //!
 //! Sources: the InnoDB manual on multi-versioning; Mohan et al., "ARIES" (1992).
 
+mod change_log;
 mod check;
 mod delete;
 mod entries;
@@ -68,9 +69,11 @@ mod postings;
 mod purge;
 mod remove;
 mod rollback;
+mod row_log;
 mod scan;
 mod secondary;
 mod several;
+mod snapshot;
 mod statistics;
 mod table;
 mod update;
@@ -100,8 +103,10 @@ pub use locked::{StoredKey, locked_key};
 pub use postings::{Posting, Wanted, identity_of_key, postings};
 pub use purge::{PurgeStep, PurgeView, Purger};
 pub use rollback::{rollback, rollback_step};
+pub use row_log::{RowLog, Suspects, duplicate_rows};
 pub use scan::{LEAVES_LOOKED_AT, Scan};
 pub use several::Several;
+pub use snapshot::SnapshotScan;
 pub use statistics::{IndexStatistics, TableStatistics, estimate, statistics};
 pub use table::{IndexTree, Table, layout};
 pub use update::update;

@@ -51,7 +51,10 @@ pub fn postings(
     };
     let newest = wanted.newest || trx.reads_uncommitted();
     if !newest {
-        trx.open_view(ctx.registry);
+        let low_limit = trx.open_view(ctx.registry).low_limit();
+        if table.state.built_indexes.is_newer(table.indexes[index].id, low_limit) {
+            return Err(Error::TableChanged);
+        }
     }
     let tree = table.tree(index);
     let fields = tree.leaf.fields().len();

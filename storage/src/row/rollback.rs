@@ -119,6 +119,9 @@ fn undo_insert(ctx: &Context<'_>, trx_id: TrxId, table: &Table, key: &Key<'_>, r
         build_entry(ctx.store, table, index, &version, 0, entry)?;
         secondary::remove(ctx, table, index, trx_id, entry, Unneeded::Surely, &mut Needed::default())?;
     }
+    if let Some(log) = table.row_log() {
+        log.note(ctx.store, Some(&version), None);
+    }
     free_long_values(ctx, table, key, roll_ptr, |_, _| true)?;
     remove_clustered(ctx, table, key, roll_ptr)
 }
@@ -188,6 +191,14 @@ fn undo_update(
                 }
                 secondary::put_back(ctx, tree, trx_id, entry)?;
             }
+        }
+    }
+
+    if let Some(log) = table.row_log() {
+        match undo.kind {
+            UndoKind::Delete => log.note(ctx.store, None, Some(&before)),
+            UndoKind::UpdateDeleted => log.note(ctx.store, Some(&after), None),
+            _ => log.note(ctx.store, Some(&after), Some(&before)),
         }
     }
 

@@ -348,7 +348,10 @@ impl Scan {
     fn refill(&mut self, ctx: &Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
         let newest = trx.reads_uncommitted();
         if !newest {
-            trx.open_view(ctx.registry);
+            let low_limit = trx.open_view(ctx.registry).low_limit();
+            if self.index != 0 && table.state.built_indexes.is_newer(table.indexes[self.index].id, low_limit) {
+                return Err(Error::TableChanged);
+            }
         }
         self.handed = 0;
         self.count = 0;

@@ -29,8 +29,15 @@ pub(super) fn put_back(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &Re
     put(ctx, Writer::Undo(trx_id), tree, entry)
 }
 
+/// Puts an entry into the tree of an index that is being built, which only its builder knows.
+pub(super) fn put_built(ctx: &Context<'_>, tree: &Tree, entry: &RecordBuffer) -> Result<()> {
+    put(ctx, Writer::Builder, tree, entry)
+}
+
 /// The writer of an entry.
 enum Writer<'t> {
+    /// No reader is older than the index.
+    Builder,
     /// Waits for transactions that have locked the gap.
     Trx(&'t mut Transaction),
     Undo(TrxId),
@@ -40,7 +47,7 @@ enum Writer<'t> {
 fn put(ctx: &Context<'_>, mut writer: Writer<'_>, tree: &Tree, entry: &RecordBuffer) -> Result<()> {
     let key = Key::of_buffer(entry, &tree.leaf)?;
     let aim = match writer {
-        Writer::Trx(_) => Aim::Grow,
+        Writer::Trx(_) | Writer::Builder => Aim::Grow,
         Writer::Undo(_) => Aim::Restore,
     };
     let mut pessimistic = false;
@@ -52,6 +59,7 @@ fn put(ctx: &Context<'_>, mut writer: Writer<'_>, tree: &Tree, entry: &RecordBuf
         };
         let trx_id = match &mut writer {
             Writer::Undo(id) => *id,
+            Writer::Builder => TrxId(0),
             Writer::Trx(trx) => {
                 if let Some(request) = put_conflict(ctx, trx, tree, &mtr, &place)? {
                     drop(place);

@@ -9,6 +9,7 @@ use format::ids::TableId;
 use format::record::{FieldLayout, Layout, Length};
 use format::value::ColumnType;
 
+use super::change_log::{ChangeLog, ChangeLogPlace};
 use super::several::{NO_SOURCE, Several};
 use crate::btree::Tree;
 use crate::error::{Error, Result};
@@ -26,6 +27,7 @@ pub struct Table {
     computed: Box<[Computed]>,
     /// Of a table that is divided: where its rows are. It has no trees itself.
     partitions: Vec<Arc<Table>>,
+    row_log: ChangeLogPlace,
 }
 
 /// What indexes compute several entries from a field.
@@ -109,6 +111,7 @@ impl Table {
                 indexed: Box::default(),
                 computed: Box::default(),
                 partitions,
+                row_log: ChangeLogPlace::default(),
             });
         }
         let clustered = &schema.indexes[0];
@@ -150,7 +153,7 @@ impl Table {
                 .collect::<Result<_>>()?;
             trees.push(IndexTree { tree, sources, several, key_at });
         }
-        Ok(Table { schema, trees, indexed, computed, partitions: Vec::new() })
+        Ok(Table { schema, trees, indexed, computed, partitions: Vec::new(), row_log: ChangeLogPlace::default() })
     }
 
     /// Where the rows of a table that is divided are.
@@ -236,6 +239,17 @@ impl Table {
             Some(Several::Words { analyzer, .. }) => Some(analyzer),
             _ => None,
         }
+    }
+
+    /// The log of changes, while indexes are built beside them.
+    #[inline]
+    pub(super) fn row_log(&self) -> Option<Arc<dyn ChangeLog>> {
+        self.row_log.get()
+    }
+
+    /// Where the log begins and ends.
+    pub fn row_log_place(&self) -> &ChangeLogPlace {
+        &self.row_log
     }
 
     #[inline]

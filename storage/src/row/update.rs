@@ -159,6 +159,9 @@ fn change(
                 secondary::insert(ctx, trx, table, index, other_entry)?;
             }
         }
+        if let Some(log) = table.row_log() {
+            log.note(ctx.store, Some(&before), Some(&after));
+        }
         *kept_before = emptied(before);
         *kept_after = emptied(after);
         return Ok(());

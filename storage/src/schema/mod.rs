@@ -23,6 +23,7 @@
 //! * A column's ordinal is its position in `table.columns`; DB_ROW_ID, DB_TRX_ID and DB_ROLL_PTR have none.
 //! * Two tables never share a table id, index id or space id, not even over time.
 
+mod built;
 mod check;
 mod definition;
 pub mod foreign_key;
@@ -41,6 +42,7 @@ use format::ids::{IndexId, PageNo, SpaceId, TableId};
 use format::transform::Algorithm;
 use format::value::ColumnType;
 
+pub use built::BuiltIndexes;
 pub use check::Check;
 pub use definition::{Definition, DefinitionKind, DefinitionName};
 pub use foreign_key::{ForeignKey, ReferentialAction};
@@ -120,6 +122,8 @@ pub struct TableState {
     pub modified_rows: AtomicU64,
     /// Estimated rows.
     pub rows: AtomicU64,
+    /// Indexes that were built since the server started, see there.
+    pub built_indexes: BuiltIndexes,
     /// When a row last changed, as microseconds of the Unix epoch; 0 = not since the server started.
     pub updated_us: AtomicU64,
     /// Rows inserted, updated and deleted since the server started.

@@ -79,8 +79,7 @@ pub(super) const LIST: &[Variable] = &[
     v("innodb_monitor_disable", Global, Text, "", "Counters to turn off").null().inert("all counters are on"),
     v("innodb_mtflush_threads", Global, int(0, 64), "8", "Threads that flush pages with innodb_use_mtflush=ON"),
     v("innodb_numa_interleave", Global, Bool, "OFF", "Memory of all nodes").at_start().inert(NOT_YET),
-    v("innodb_online_alter_log_max_size", Global, int(65_536, ANY), "134217728", "Changes during ALTER TABLE")
-        .inert(NOT_YET),
+    v("innodb_online_alter_log_max_size", Global, int(65_536, ANY), "134217728", "Changes while an index is built"),
     v("innodb_open_files", Global, int(10, U32), "4000", "Tablespace files that are open at a time").at_start(),
     v("innodb_optimize_fulltext_only", Global, Bool, "OFF", "Of OPTIMIZE TABLE").inert(GONE),
     v("innodb_parallel_read_threads", Both, int(1, 256), "4", "Threads of a count").inert(NOT_YET),
