@@ -254,11 +254,17 @@ pub fn check_distinct(level: &Level<'_>, outputs: &[&Expr], order: &[(Expr, bool
 
 /// What an expression reads that is not selected: a column, or an aggregate.
 fn unselected(expr: &Expr, outputs: &[&Expr]) -> Option<Option<usize>> {
-    if outputs.iter().any(|output| output.node == expr.node) {
+    // An ENUM is selected by its name and ordered by its number.
+    let slot_of = |expr: &Expr| match expr.node {
+        Node::Column(slot) | Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => Some(slot),
+        _ => None,
+    };
+    let slot = slot_of(expr);
+    if outputs.iter().any(|output| output.node == expr.node || slot.is_some() && slot_of(output) == slot) {
         return None;
     }
-    if let Some(slot) = expr.as_column() {
-        return Some(Some(slot));
+    if slot.is_some() {
+        return Some(slot);
     }
     if let Node::Aggregate(_) = expr.node {
         return Some(None);

@@ -27,15 +27,15 @@ pub enum HintKind {
     Order { place: OrderPlace, tables: Vec<HintTable> },
     /// JOIN_FIXED_ORDER
     FixedOrder,
-    /// [NO_]HASH_JOIN, [NO_]BNL; no tables: all.
+    /// `[NO_]HASH_JOIN`, `[NO_]BNL`; no tables: all.
     Hash { on: bool, tables: Vec<HintTable> },
-    /// [NO_]MERGE; no tables: all.
+    /// `[NO_]MERGE`; no tables: all.
     Merge { on: bool, tables: Vec<HintTable> },
-    /// [NO_]INDEX and its kin; no indexes: all.
+    /// `[NO_]INDEX` and its kin; no indexes: all.
     Index { on: bool, table: HintTable, indexes: Vec<String> },
-    /// [NO_]INDEX_MERGE: whichever indexes it names, the table's are merged, or none is.
+    /// `[NO_]INDEX_MERGE`: whichever indexes it names, the table's are merged, or none is.
     IndexMerge { on: bool, table: HintTable },
-    /// [NO_]SEMIJOIN
+    /// `[NO_]SEMIJOIN`
     Semijoin { on: bool },
     /// SUBQUERY(MATERIALIZATION) or SUBQUERY(INTOEXISTS)
     Subquery { materializes: bool },
