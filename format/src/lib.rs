@@ -18,6 +18,8 @@ pub mod fulltext;
 
 pub mod checksum;
 
+pub mod keystream;
+
 pub mod record;
 
 pub mod value;

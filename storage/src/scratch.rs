@@ -1,15 +1,14 @@
 //! Temporary files of a statement: rows on their way into an index, which only this process can read.
 //!
-//! The cipher is AES-256 in counter mode, with a key that is drawn for the file and kept in memory; the counter is the
-//! place in the file. Each byte is written once per key, so no counter serves twice: whoever wants to use the file again
-//! from its beginning [restarts](ScratchFile::restart) it.
+//! The cipher is a [keystream](format::keystream) whose key is drawn for the file and kept in memory. Each byte is written
+//! once per key, so no counter serves twice: whoever wants to use the file again from its beginning
+//! [restarts](ScratchFile::restart) it.
 //!
 //! A file that a crash left behind is removed by recovery, by the prefix of its name.
 
 use std::sync::Arc;
 
-use aes::cipher::{BlockEncrypt, KeyInit};
-use aes::{Aes256, Block};
+use format::keystream::Keystream;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
@@ -17,20 +16,19 @@ use crate::io::{Caching, Disk, File, OpenMode};
 
 /// How the names of such files begin.
 pub const SCRATCH_FILE_PREFIX: &str = "#sort-";
-const CIPHER_BYTES: usize = 16;
 
 /// A temporary file. Dropping it removes it.
 pub struct ScratchFile {
     disk: Arc<dyn Disk>,
     path: String,
     file: Arc<dyn File>,
-    cipher: Aes256,
+    keystream: Keystream,
 }
 
-fn new_cipher(disk: &dyn Disk) -> Result<Aes256> {
+fn new_keystream(disk: &dyn Disk) -> Result<Keystream> {
     let mut key = Zeroizing::new([0; 32]);
     disk.random(&mut *key).map_err(Error::io("ask for random bytes"))?;
-    Ok(Aes256::new((&*key).into()))
+    Ok(Keystream::new(&key))
 }
 
 impl ScratchFile {
@@ -40,9 +38,9 @@ impl ScratchFile {
         if disk.exists(&path).map_err(Error::io("look for a temporary file"))? {
             disk.remove(&path).map_err(Error::io("remove an old temporary file"))?;
         }
-        let cipher = new_cipher(&**disk)?;
+        let keystream = new_keystream(&**disk)?;
         let file = disk.open(&path, OpenMode::Create, Caching::Cached).map_err(Error::io("create a temporary file"))?;
-        Ok(ScratchFile { disk: disk.clone(), path, file, cipher })
+        Ok(ScratchFile { disk: disk.clone(), path, file, keystream })
     }
 
     pub fn disk(&self) -> &Arc<dyn Disk> {
@@ -55,7 +53,7 @@ impl ScratchFile {
 
     /// Writes bytes that were not written before; they are encrypted in place.
     pub fn write(&self, place: u64, bytes: &mut [u8]) -> Result<()> {
-        self.encipher(place, bytes);
+        self.keystream.apply(0, place, bytes);
         self.file.write_at(place, bytes).map_err(Error::io("write a temporary file"))
     }
 
@@ -65,37 +63,14 @@ impl ScratchFile {
         if read < bytes.len() {
             return Err(Error::corrupt(format!("{} ends before what was written to it", self.path)));
         }
-        self.encipher(place, bytes);
+        self.keystream.apply(0, place, bytes);
         Ok(())
     }
 
     /// Forgets all that was written.
     pub fn restart(&mut self) -> Result<()> {
-        self.cipher = new_cipher(&*self.disk)?;
+        self.keystream = new_keystream(&*self.disk)?;
         self.file.set_len(0).map_err(Error::io("empty a temporary file"))
-    }
-
-    fn encipher(&self, place: u64, bytes: &mut [u8]) {
-        let mut counter = place / CIPHER_BYTES as u64;
-        let (head, rest) = bytes.split_at_mut(bytes.len().min((place.wrapping_neg() % CIPHER_BYTES as u64) as usize));
-        let stream = |counter: u64| {
-            let mut block = Block::default();
-            block[8..].copy_from_slice(&counter.to_be_bytes());
-            block
-        };
-        if !head.is_empty() {
-            let mut block = stream(counter);
-            self.cipher.encrypt_block(&mut block);
-            let from = (place % CIPHER_BYTES as u64) as usize;
-            head.iter_mut().zip(&block[from..]).for_each(|(byte, key)| *byte ^= key);
-            counter += 1;
-        }
-        for part in rest.chunks_mut(CIPHER_BYTES * 8) {
-            let mut blocks: [Block; 8] = std::array::from_fn(|at| stream(counter + at as u64));
-            self.cipher.encrypt_blocks(&mut blocks);
-            part.iter_mut().zip(blocks.iter().flatten()).for_each(|(byte, key)| *byte ^= key);
-            counter += 8;
-        }
     }
 }
 

@@ -141,7 +141,7 @@ impl Printer<'_> {
             Node::Xor(left, right) => self.binary(left, "xor", right),
             Node::Arithmetic { op, left, right }
             | Node::Bits { op, left, right }
-            | Node::Compare { op, left, right, .. } => self.binary(left, operator(*op), right),
+            | Node::Compare { op, left, right, .. } => self.binary(left, op.symbol(), right),
             Node::Not(expr) => {
                 self.word("(not ");
                 self.expr(expr);
@@ -154,7 +154,7 @@ impl Printer<'_> {
             Node::CompareRows { op, left, right, .. } => {
                 self.word("(");
                 self.row(left);
-                let _ = write!(self.out, " {} ", operator(*op));
+                let _ = write!(self.out, " {} ", op.symbol());
                 self.row(right);
                 self.word(")");
             }
@@ -243,7 +243,7 @@ impl Printer<'_> {
             Node::Quantified { expr, op, all, query, .. } => {
                 self.word("(");
                 self.expr(expr);
-                let _ = write!(self.out, " {} {} ", operator(*op), if *all { "all" } else { "any" });
+                let _ = write!(self.out, " {} {} ", op.symbol(), if *all { "all" } else { "any" });
                 self.subquery(*query);
                 self.word(")");
             }
@@ -253,35 +253,5 @@ impl Printer<'_> {
     fn subquery(&mut self, number: usize) {
         let name = self.names.subquery(number);
         self.word(&name);
-    }
-}
-
-fn operator(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Or => "or",
-        BinaryOp::Xor => "xor",
-        BinaryOp::And => "and",
-        BinaryOp::Equal => "=",
-        BinaryOp::NullSafeEqual => "<=>",
-        BinaryOp::NotEqual => "<>",
-        BinaryOp::Less => "<",
-        BinaryOp::LessEqual => "<=",
-        BinaryOp::Greater => ">",
-        BinaryOp::GreaterEqual => ">=",
-        BinaryOp::BitOr => "|",
-        BinaryOp::BitAnd => "&",
-        BinaryOp::BitXor => "^",
-        BinaryOp::ShiftLeft => "<<",
-        BinaryOp::ShiftRight => ">>",
-        BinaryOp::Add => "+",
-        BinaryOp::Subtract => "-",
-        BinaryOp::Multiply => "*",
-        BinaryOp::Divide => "/",
-        BinaryOp::IntegerDivide => "DIV",
-        BinaryOp::Modulo => "%",
-        BinaryOp::Concat => "||",
-        BinaryOp::SoundsLike => "sounds like",
-        BinaryOp::JsonExtract => "->",
-        BinaryOp::JsonUnquote => "->>",
     }
 }

@@ -19,8 +19,6 @@ const UNUSED: &[&str] = &[
     "SKIP_SCAN",
     "NO_SKIP_SCAN",
     "RESOURCE_GROUP",
-    "DERIVED_CONDITION_PUSHDOWN",
-    "NO_DERIVED_CONDITION_PUSHDOWN",
 ];
 
 /// The hints in a gap between two words.
@@ -149,6 +147,9 @@ impl Reader<'_> {
             "JOIN_SUFFIX" => HintKind::Order { place: OrderPlace::Last, tables: self.tables()? },
             "HASH_JOIN" | "NO_HASH_JOIN" | "BNL" | "NO_BNL" => HintKind::Hash { on, tables: self.tables()? },
             "MERGE" | "NO_MERGE" => HintKind::Merge { on, tables: self.tables()? },
+            "DERIVED_CONDITION_PUSHDOWN" | "NO_DERIVED_CONDITION_PUSHDOWN" => {
+                HintKind::Pushdown { on, tables: self.tables()? }
+            }
             "JOIN_FIXED_ORDER" => {
                 self.expect(b")")?;
                 HintKind::FixedOrder
@@ -247,6 +248,7 @@ fn is_known(name: &str) -> bool {
         "HASH_JOIN",
         "BNL",
         "MERGE",
+        "DERIVED_CONDITION_PUSHDOWN",
         "SEMIJOIN",
         "SUBQUERY",
         "MAX_EXECUTION_TIME",
@@ -258,8 +260,18 @@ fn is_known(name: &str) -> bool {
         "GROUP_INDEX",
         "ORDER_INDEX",
     ];
-    const NEGATED: &[&str] =
-        &["HASH_JOIN", "BNL", "MERGE", "SEMIJOIN", "INDEX", "INDEX_MERGE", "JOIN_INDEX", "GROUP_INDEX", "ORDER_INDEX"];
+    const NEGATED: &[&str] = &[
+        "HASH_JOIN",
+        "BNL",
+        "MERGE",
+        "DERIVED_CONDITION_PUSHDOWN",
+        "SEMIJOIN",
+        "INDEX",
+        "INDEX_MERGE",
+        "JOIN_INDEX",
+        "GROUP_INDEX",
+        "ORDER_INDEX",
+    ];
     KNOWN.contains(&name)
         || UNUSED.contains(&name)
         || name.strip_prefix("NO_").is_some_and(|name| NEGATED.contains(&name))

@@ -13,6 +13,8 @@ pub struct Hinted {
     pub index_merge: Option<bool>,
     /// Whether a derived table is to become part of the query.
     pub merge: Option<bool>,
+    /// Whether conditions on the rows of a derived table are evaluated inside of it.
+    pub pushdown: Option<bool>,
 }
 
 /// What hints say of a block.

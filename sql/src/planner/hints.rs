@@ -55,9 +55,10 @@ pub fn apply(context: &PlanContext<'_>, own: &[Hint], number: usize, sources: &m
 /// The block that a hint is about: its own word for it, or that of its first table.
 fn block_of(hint: &Hint) -> Option<&str> {
     let of_table = match &hint.kind {
-        HintKind::Order { tables, .. } | HintKind::Hash { tables, .. } | HintKind::Merge { tables, .. } => {
-            tables.first().and_then(|table| table.block.as_deref())
-        }
+        HintKind::Order { tables, .. }
+        | HintKind::Hash { tables, .. }
+        | HintKind::Merge { tables, .. }
+        | HintKind::Pushdown { tables, .. } => tables.first().and_then(|table| table.block.as_deref()),
         HintKind::Index { table, .. } | HintKind::IndexMerge { table, .. } => table.block.as_deref(),
         _ => None,
     };
@@ -98,6 +99,10 @@ fn one(
         HintKind::Merge { on, tables } => each(sources, tables, &find, |hinted| match hinted.merge {
             Some(known) if known != *on => conflict(),
             _ => hinted.merge = Some(*on),
+        }),
+        HintKind::Pushdown { on, tables } => each(sources, tables, &find, |hinted| match hinted.pushdown {
+            Some(known) if known != *on => conflict(),
+            _ => hinted.pushdown = Some(*on),
         }),
         HintKind::IndexMerge { on, table } => {
             let Some(source) = find(sources, table) else { return };

@@ -338,7 +338,7 @@ impl Session {
         self.source.clear();
         self.source.extend_from_slice(text.unwrap_or_default());
         self.begin_row_log();
-        let result = self.limited_in_time(false, None, |session| {
+        let result = self.limited_in_time(0, |session| {
             session.in_statement(|session, trx| {
                 events
                     .iter()

@@ -272,7 +272,7 @@ impl Session {
         let Some(plan) = self.plan(&insert, 0, &[])? else { return Err(Error::internal("no plan")) };
         self.warn_of_plan(&plan.warnings);
         self.begin_row_log();
-        self.limited_in_time(false, None, |session| {
+        self.limited_in_time(0, |session| {
             session.in_statement(|session, trx| session.run_in(trx, &session.surroundings(), &plan, &[], sink))
         })
     }

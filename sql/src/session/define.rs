@@ -80,7 +80,7 @@ impl Session {
         wait: TrxOptions,
         run: impl FnOnce(&ddl::Context<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.limited_in_time(false, None, |session| {
+        self.limited_in_time(0, |session| {
             let view = session.view();
             let eval = session.eval_context(&view, &[]);
             run(&ddl::Context {
@@ -101,7 +101,7 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        let created = self.limited_in_time(false, None, |session| session.create_view(statement, create));
+        let created = self.limited_in_time(0, |session| session.create_view(statement, create));
         self.forget_plans();
         created?;
         self.write_log()?;

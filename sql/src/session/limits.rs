@@ -31,21 +31,17 @@ impl Session {
         }
     }
 
-    /// Runs a statement within `max_statement_time`, and a query within `max_execution_time`, too, or what its hint says.
+    /// Runs a statement within `max_statement_time`, and within milliseconds of its own unless they are 0.
     pub(super) fn limited_in_time<T>(
         &mut self,
-        query: bool,
-        hinted: Option<u64>,
+        execution_ms: u64,
         run: impl FnOnce(&mut Session) -> Result<T>,
     ) -> Result<T> {
         // The limit is that of the statement which runs the program.
         if self.programs.is_running() {
             return run(self);
         }
-        let settings = &self.variables.settings;
-        let (execution, statement) =
-            (if query { hinted.unwrap_or(settings.max_execution_ms) } else { 0 }, settings.max_statement_ms);
-        let limit = match (execution, statement) {
+        let limit = match (execution_ms, self.variables.settings.max_statement_ms) {
             (0, 0) => return run(self),
             (0, limit) | (limit, 0) => limit,
             (one, other) => one.min(other),
@@ -58,7 +54,7 @@ impl Session {
         match result {
             Err(error) if error.code == 1317 && over && interrupt.kind().is_none() => {
                 self.status.add(Counter::MaxExecutionTimeExceeded, 1);
-                let by_execution = limit == execution;
+                let by_execution = limit == execution_ms;
                 Err(if by_execution { Error::execution_time_exceeded() } else { Error::statement_time_exceeded() })
             }
             result => result,

@@ -330,7 +330,11 @@ impl Session {
         if logs {
             self.begin_row_log();
         }
-        let result = self.limited_in_time(!writes, cached.time_limit_ms, |session| {
+        let execution_ms = match writes {
+            true => 0,
+            false => cached.time_limit_ms.unwrap_or(self.variables.settings.max_execution_ms),
+        };
+        let result = self.limited_in_time(execution_ms, |session| {
             session.in_statement(|session, trx| session.run_in(trx, &session.surroundings(), cached, parameters, sink))
         });
         self.leave_change(entered);

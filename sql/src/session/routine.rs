@@ -42,7 +42,7 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        let defined = self.limited_in_time(false, None, |session| match statement {
+        let defined = self.limited_in_time(0, |session| match statement {
             Statement::CreateRoutine(create) => session.create_routine(create),
             Statement::AlterRoutine(alter) => session.alter_routine(alter),
             Statement::DropRoutine { kind, name, if_exists } => session.drop_routine(*kind, name, *if_exists),

@@ -6,9 +6,8 @@
 //!          8   n  payload, encrypted
 //! ```
 //!
-//! The cipher is AES-256 in counter mode. The counter of a block's first sixteen bytes is the number of the file and the
-//! place of the block divided by sixteen. Blocks begin at multiples of sixteen and are written once, and no two files of
-//! a process have the same number; so no counter serves twice.
+//! The cipher is a [keystream](format::keystream) of the process. Blocks begin at multiples of sixteen and are written
+//! once, and no two files of a process have the same number; so no counter serves twice.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -17,9 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use aes::cipher::{BlockEncrypt, KeyInit};
-use aes::{Aes256, Block};
 use format::checksum::{crc32c, crc32c_append};
+use format::keystream::Keystream;
 use parking_lot::Mutex;
 use rand::RngCore;
 
@@ -28,9 +26,8 @@ use crate::error::{Error, Result};
 /// The most bytes of a payload. With its header a block has 16 KiB.
 pub const PAYLOAD_BYTES_MAX: usize = (16 << 10) - HEADER_BYTES;
 const HEADER_BYTES: usize = 8;
-const CIPHER_BYTES: usize = 16;
-/// Blocks of the cipher that are computed together.
-const CIPHER_BLOCKS: usize = 8;
+/// Blocks begin at multiples of this, so that no two of them share a block of the cipher.
+const ALIGNMENT: usize = 16;
 
 /// Where temporary files are made.
 pub trait Directory: Send + Sync {
@@ -83,7 +80,7 @@ impl Directory for TmpDir {
 #[derive(Default)]
 pub struct SpillFiles {
     directory: Mutex<Option<Arc<dyn Directory>>>,
-    cipher: OnceLock<Aes256>,
+    keystream: OnceLock<Keystream>,
     made: AtomicU64,
 }
 
@@ -105,13 +102,13 @@ impl SpillFiles {
             known.get_or_insert_with(given).clone()
         };
         let file = directory.create().map_err(|cause| Error::cannot_create_file(directory.path(), &cause))?;
-        let cipher = self.cipher.get_or_init(|| {
+        let keystream = self.keystream.get_or_init(|| {
             let mut key = [0; 32];
             rand::rng().fill_bytes(&mut key);
-            Aes256::new(&key.into())
+            Keystream::new(&key)
         });
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(Spill { directory, file, cipher: cipher.clone(), number, end: AtomicU64::new(0) }))
+        Ok(Arc::new(Spill { directory, file, keystream: keystream.clone(), number, end: AtomicU64::new(0) }))
     }
 
     /// How many files there were so far.
@@ -124,7 +121,7 @@ impl SpillFiles {
 pub struct Spill {
     directory: Arc<dyn Directory>,
     file: Box<dyn SpillFile>,
-    cipher: Aes256,
+    keystream: Keystream,
     number: u64,
     end: AtomicU64,
 }
@@ -134,10 +131,10 @@ impl Spill {
     pub fn append(&self, block: &mut [u8]) -> Result<u64> {
         let length = block.len() - HEADER_BYTES;
         debug_assert!((1..=PAYLOAD_BYTES_MAX).contains(&length));
-        let room = block.len().next_multiple_of(CIPHER_BYTES) as u64;
+        let room = block.len().next_multiple_of(ALIGNMENT) as u64;
         let place = self.end.fetch_add(room, Ordering::Relaxed);
         let (header, payload) = block.split_at_mut(HEADER_BYTES);
-        self.encipher(place, payload);
+        self.keystream.apply(self.number, place, payload);
         header[..4].copy_from_slice(&(length as u32).to_le_bytes());
         header[4..].copy_from_slice(&self.checksum(place, payload).to_le_bytes());
         match self.file.write_all_at(block, place) {
@@ -174,7 +171,7 @@ impl Spill {
         if self.checksum(place, payload) != number(checksum) {
             return Err(damaged());
         }
-        self.encipher(place, payload);
+        self.keystream.apply(self.number, place, payload);
         Ok(())
     }
 
@@ -183,21 +180,6 @@ impl Spill {
         let sum = crc32c_append(sum, &place.to_le_bytes());
         let sum = crc32c_append(sum, &(payload.len() as u64).to_le_bytes());
         crc32c_append(sum, payload)
-    }
-
-    /// Encrypts, or decrypts: one is the other.
-    fn encipher(&self, place: u64, payload: &mut [u8]) {
-        let mut counter = place / CIPHER_BYTES as u64;
-        for part in payload.chunks_mut(CIPHER_BYTES * CIPHER_BLOCKS) {
-            let mut stream = [Block::default(); CIPHER_BLOCKS];
-            for block in &mut stream {
-                block[..8].copy_from_slice(&self.number.to_be_bytes());
-                block[8..].copy_from_slice(&counter.to_be_bytes());
-                counter += 1;
-            }
-            self.cipher.encrypt_blocks(&mut stream);
-            part.iter_mut().zip(stream.iter().flatten()).for_each(|(byte, key)| *byte ^= key);
-        }
     }
 }
 

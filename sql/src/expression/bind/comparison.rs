@@ -25,7 +25,7 @@ impl Binder<'_> {
         }
         let mut hows = Vec::with_capacity(lefts.len());
         for (left, right) in lefts.iter_mut().zip(&mut rights) {
-            hows.push(self.prepare(left, right, operator_name(op))?);
+            hows.push(self.prepare(left, right, op.symbol())?);
         }
         let nullable = lefts.iter().chain(&rights).any(|expr| expr.ty.nullable) && op != BinaryOp::NullSafeEqual;
         let nullable = nullable || hows.iter().any(|how| may_be_null(*how));
@@ -66,7 +66,7 @@ impl Binder<'_> {
                 self.wrap(functions::YEAR_MOMENT, one)?;
             }
         }
-        let how = self.prepare(&mut left, &mut right, operator_name(op))?;
+        let how = self.prepare(&mut left, &mut right, op.symbol())?;
         Ok(comparison(op, how, left, right))
     }
 
@@ -489,24 +489,4 @@ pub(super) fn between(operands: [Expr; 3], hows: [Comparison; 2], negated: bool)
     let nullable = operands.iter().any(|operand| operand.ty.nullable) || hows.iter().any(|how| may_be_null(*how));
     let [expr, low, high] = operands.map(Box::new);
     condition(Node::Between { expr, low, high, hows, negated }, nullable)
-}
-
-/// An operator as error 1267 names it.
-pub(super) fn operator_name(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Equal => "=",
-        BinaryOp::NullSafeEqual => "<=>",
-        BinaryOp::NotEqual => "<>",
-        BinaryOp::Less => "<",
-        BinaryOp::LessEqual => "<=",
-        BinaryOp::Greater => ">",
-        BinaryOp::GreaterEqual => ">=",
-        BinaryOp::Add => "+",
-        BinaryOp::Subtract => "-",
-        BinaryOp::Multiply => "*",
-        BinaryOp::Divide => "/",
-        BinaryOp::IntegerDivide => "DIV",
-        BinaryOp::Modulo => "%",
-        _ => "comparison",
-    }
 }

@@ -32,7 +32,6 @@ use super::{Expr, Node, SessionState, StoredFunctions, typing};
 use crate::error::{Error, Result};
 use crate::parser::ast::{self, BinaryOp, CastType, ColumnName, Literal, Query};
 use crate::types::{Coercibility, Kind, SqlMode, TypeInfo};
-use comparison::operator_name;
 
 /// A planned subquery: its number, by which [`Subqueries`](super::Subqueries) knows it, and its columns.
 #[derive(Debug, Clone)]
@@ -353,7 +352,7 @@ impl<'a> Binder<'a> {
                 let mut expr = self.bind(expr)?;
                 let subquery = self.scope.subquery(query)?;
                 let [column] = subquery.columns.as_slice() else { return Err(Error::operand_columns(1)) };
-                let how = comparison_of(&expr.ty, column, operator_name(*op))?;
+                let how = comparison_of(&expr.ty, column, op.symbol())?;
                 self.agree_with_subquery(&mut expr, &subquery, 0, how)?;
                 let node = Node::Quantified { expr: Box::new(expr), op: *op, all: *all, query: subquery.id, how };
                 Ok(condition(node, true))
@@ -419,7 +418,7 @@ impl<'a> Binder<'a> {
             | BinaryOp::Modulo => {
                 let (left, right) = (Box::new(self.bind_number(left)?), Box::new(self.bind_number(right)?));
                 if left.ty.is_geometry() || right.ty.is_geometry() {
-                    return Err(Error::wrong_arguments(operator_name(op)));
+                    return Err(Error::wrong_arguments(op.symbol()));
                 }
                 let ty = typing::arithmetic(op, &left.ty, &right.ty, self.mode, self.div_precision_increment);
                 Ok(Expr { node: Node::Arithmetic { op, left, right }, ty })

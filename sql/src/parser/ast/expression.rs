@@ -274,6 +274,39 @@ pub enum BinaryOp {
     JsonUnquote,
 }
 
+impl BinaryOp {
+    /// The operator as plans, views and error 1267 write it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            BinaryOp::Or => "or",
+            BinaryOp::Xor => "xor",
+            BinaryOp::And => "and",
+            BinaryOp::Equal => "=",
+            BinaryOp::NullSafeEqual => "<=>",
+            BinaryOp::NotEqual => "<>",
+            BinaryOp::Less => "<",
+            BinaryOp::LessEqual => "<=",
+            BinaryOp::Greater => ">",
+            BinaryOp::GreaterEqual => ">=",
+            BinaryOp::BitOr => "|",
+            BinaryOp::BitAnd => "&",
+            BinaryOp::BitXor => "^",
+            BinaryOp::ShiftLeft => "<<",
+            BinaryOp::ShiftRight => ">>",
+            BinaryOp::Add => "+",
+            BinaryOp::Subtract => "-",
+            BinaryOp::Multiply => "*",
+            BinaryOp::Divide => "/",
+            BinaryOp::IntegerDivide => "DIV",
+            BinaryOp::Modulo => "%",
+            BinaryOp::Concat => "||",
+            BinaryOp::SoundsLike => "sounds like",
+            BinaryOp::JsonExtract => "->",
+            BinaryOp::JsonUnquote => "->>",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aggregate {
     pub function: AggregateFunction,

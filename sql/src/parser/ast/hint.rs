@@ -31,6 +31,7 @@ pub enum HintKind {
     Hash { on: bool, tables: Vec<HintTable> },
     /// `[NO_]MERGE`; no tables: all.
     Merge { on: bool, tables: Vec<HintTable> },
+    Pushdown { on: bool, tables: Vec<HintTable> },
     /// `[NO_]INDEX` and its kin; no indexes: all.
     Index { on: bool, table: HintTable, indexes: Vec<String> },
     /// `[NO_]INDEX_MERGE`: whichever indexes it names, the table's are merged, or none is.

@@ -95,10 +95,8 @@ impl<'c, 'a> Rules<'c, 'a> {
 
     fn both_ways(&self, query: &mut Query) {
         self.query(query);
-        if self.switches.has(Switches::DERIVED_CONDITION_PUSHDOWN) {
-            self.seen.borrow_mut().clear();
-            self.push_down(query);
-        }
+        self.seen.borrow_mut().clear();
+        self.push_down(query);
     }
 
     /// Whether a derived table is met for the first time.
@@ -151,7 +149,9 @@ impl<'c, 'a> Rules<'c, 'a> {
     fn push_down(&self, query: &mut Query) {
         match query {
             Query::Block(block) => {
-                pushdown::into_sources(self.context.parameter_count, block);
+                let by_default = self.switches.has(Switches::DERIVED_CONDITION_PUSHDOWN);
+                let is_wanted = |source: &Source| source.hinted.pushdown.unwrap_or(by_default);
+                pushdown::into_sources(self.context.parameter_count, &is_wanted, block);
                 block.subqueries.iter_mut().for_each(|subquery| self.push_down(&mut subquery.query));
                 for source in &block.sources {
                     if let SourceKind::Derived(derived) = &source.kind

@@ -12,20 +12,20 @@
 use crate::expression::{Comparison, Expr, Node};
 use crate::parser::ast::SetOperator;
 use crate::planner::WindowCall;
-use crate::planner::logical::{Block, Mask, Nest, Query, Union, is_volatile, reads};
+use crate::planner::logical::{Block, Mask, Nest, Query, Source, Union, is_volatile, reads};
 use crate::types::Kind;
 
-/// Pushes the conditions of a block into the queries that it reads.
-pub fn into_sources(parameter_count: usize, block: &mut Block) {
+/// Pushes the conditions of a block into those of the queries that it reads which `is_wanted` names.
+pub fn into_sources(parameter_count: usize, is_wanted: &dyn Fn(&Source) -> bool, block: &mut Block) {
     let mut from = std::mem::take(&mut block.from);
-    into_nest(parameter_count, block, &mut from);
+    into_nest(parameter_count, is_wanted, block, &mut from);
     block.from = from;
 }
 
-fn into_nest(parameter_count: usize, block: &mut Block, nest: &mut Nest) {
+fn into_nest(parameter_count: usize, is_wanted: &dyn Fn(&Source) -> bool, block: &mut Block, nest: &mut Nest) {
     for table in nest.tables.clone() {
         let base = block.sources[table].slot_base;
-        if block.sources[table].own_query().is_none() {
+        if block.sources[table].own_query().is_none() || !is_wanted(&block.sources[table]) {
             continue;
         }
         let mut conditions = Vec::with_capacity(nest.conditions.len());
@@ -45,8 +45,8 @@ fn into_nest(parameter_count: usize, block: &mut Block, nest: &mut Nest) {
         }
         nest.conditions = conditions;
     }
-    nest.lefts.iter_mut().for_each(|left| into_nest(parameter_count, block, &mut left.nest));
-    nest.semis.iter_mut().for_each(|semi| into_nest(parameter_count, block, &mut semi.nest));
+    nest.lefts.iter_mut().for_each(|left| into_nest(parameter_count, is_wanted, block, &mut left.nest));
+    nest.semis.iter_mut().for_each(|semi| into_nest(parameter_count, is_wanted, block, &mut semi.nest));
 }
 
 fn reads_only(block: &Block, condition: &Expr, mask: Mask) -> bool {

@@ -183,7 +183,7 @@ impl Session {
         let sends_out = self.programs.sends_out_parameters.replace(false);
         let named = self.programs.executed_with.take();
         let mut out = Vec::new();
-        let called = self.limited_in_time(false, None, |session| {
+        let called = self.limited_in_time(0, |session| {
             let mut run = Run::of_client(Host::Session { session, sink }, parameters.to_vec(), types);
             let called = run.call(call);
             if called.is_ok() && (sends_out || named.is_some()) {

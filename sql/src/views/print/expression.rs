@@ -36,36 +36,6 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn operator(op: BinaryOp) -> Option<&'static str> {
-    Some(match op {
-        BinaryOp::Or => "or",
-        BinaryOp::Xor => "xor",
-        BinaryOp::And => "and",
-        BinaryOp::Equal => "=",
-        BinaryOp::NullSafeEqual => "<=>",
-        BinaryOp::NotEqual => "<>",
-        BinaryOp::Less => "<",
-        BinaryOp::LessEqual => "<=",
-        BinaryOp::Greater => ">",
-        BinaryOp::GreaterEqual => ">=",
-        BinaryOp::BitOr => "|",
-        BinaryOp::BitAnd => "&",
-        BinaryOp::BitXor => "^",
-        BinaryOp::ShiftLeft => "<<",
-        BinaryOp::ShiftRight => ">>",
-        BinaryOp::Add => "+",
-        BinaryOp::Subtract => "-",
-        BinaryOp::Multiply => "*",
-        BinaryOp::Divide => "/",
-        BinaryOp::IntegerDivide => "DIV",
-        BinaryOp::Modulo => "%",
-        BinaryOp::SoundsLike => "sounds like",
-        BinaryOp::JsonExtract => "->",
-        BinaryOp::JsonUnquote => "->>",
-        BinaryOp::Concat => return None,
-    })
-}
-
 impl Printer<'_> {
     fn literal(&mut self, literal: &Literal) -> Result<()> {
         let introduced = |charset: &Option<String>| charset.as_ref().map_or(String::new(), |name| format!("_{name} "));
@@ -118,10 +88,10 @@ impl Printer<'_> {
             Expr::Binary { op: BinaryOp::Concat, left, right } => self.call("concat", &[left, right])?,
             Expr::Binary { op: op @ (BinaryOp::JsonExtract | BinaryOp::JsonUnquote), left, right } => {
                 self.expr(left)?;
-                self.put(operator(*op).unwrap_or_default());
+                self.put(op.symbol());
                 self.expr(right)?;
             }
-            Expr::Binary { op, left, right } => self.between(left, operator(*op).unwrap_or_default(), right)?,
+            Expr::Binary { op, left, right } => self.between(left, op.symbol(), right)?,
             Expr::IsNull { expr, negated } => {
                 self.put("(");
                 self.expr(expr)?;
@@ -301,7 +271,7 @@ impl Printer<'_> {
                 self.put("(");
                 self.expr(expr)?;
                 let how = if *all { "all" } else { "any" };
-                let _ = write!(self.out, " {} {how} (", operator(*op).unwrap_or_default());
+                let _ = write!(self.out, " {} {how} (", op.symbol());
                 self.query(query)?;
                 self.put("))");
             }
