@@ -3,7 +3,6 @@
 use std::fmt::{self, Write};
 
 use super::{Expr, Node};
-use crate::parser::ast::BinaryOp;
 use crate::types::TypeInfo;
 
 /// What the numbers in a bound expression are called.

@@ -29,7 +29,7 @@ pub use merge::selects_only;
 
 use std::cell::RefCell;
 
-use super::logical::{Block, Query, Subquery};
+use super::logical::{Block, Query, Source, Subquery};
 use super::{PlanContext, SourceKind, nest};
 use crate::types::Switches;
 
