@@ -69,14 +69,6 @@ impl SnapshotScan {
             if origin == SUPREMUM {
                 return Err(Error::corrupt_page(page.page_id(), "an empty leaf with neighbours"));
             }
-            // Leaves in a circle would be read until the sorted rows fill the disk.
-            if self.progress == Progress::Behind {
-                let (last, at) = (self.last.bytes(), self.last.origin());
-                let order = compare_records(&tree.leaf, &page, usize::from(origin), last, at).map_err(damaged)?;
-                if order.is_le() {
-                    return Err(Error::corrupt_page(page.page_id(), "a leaf that comes back in its own tree"));
-                }
-            }
         }
         self.page.clear();
         self.page.extend_from_slice(&page);
@@ -98,6 +90,13 @@ impl SnapshotScan {
             let next = index::next(&page, origin).map_err(damaged)?;
             left -= 1;
             if next == SUPREMUM || left == 0 {
+                // Leaves in a circle, and leaves out of order, would be read until the sorted rows fill the disk.
+                if self.progress == Progress::Behind {
+                    let (last, last_at) = (self.last.bytes(), self.last.origin());
+                    if compare_records(&tree.leaf, &page, at, last, last_at).map_err(damaged)?.is_le() {
+                        return Err(Error::corrupt_page(page.page_id(), "a leaf whose rows were read before"));
+                    }
+                }
                 self.last.copy(&page, &tree.leaf, at).map_err(damaged)?;
             }
             origin = next;
