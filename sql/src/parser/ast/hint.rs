@@ -31,6 +31,7 @@ pub enum HintKind {
     Hash { on: bool, tables: Vec<HintTable> },
     /// `[NO_]MERGE`; no tables: all.
     Merge { on: bool, tables: Vec<HintTable> },
+    /// `[NO_]DERIVED_CONDITION_PUSHDOWN`; no tables: all.
     Pushdown { on: bool, tables: Vec<HintTable> },
     /// `[NO_]INDEX` and its kin; no indexes: all.
     Index { on: bool, table: HintTable, indexes: Vec<String> },
