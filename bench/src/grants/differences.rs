@@ -123,8 +123,16 @@ impl Difference {
             ([_, Some(1143)], [false, true]) if of_view && self.statement.ends_with("= DEFAULT") => {
                 Some("MariaDB asks for SELECT on the column of a view that is set to its default")
             }
-            ([Some(1143), None], _) if of_view && (has("DEFAULT(") || has("ORDER BY")) => {
-                Some("MariaDB does not check DEFAULT() and ORDER BY of a change of a view")
+            ([Some(1143), _], [true, false])
+                if of_view && ["DEFAULT(", "VALUES(", "ORDER BY"].iter().any(|text| has(text)) =>
+            {
+                Some("MariaDB does not check DEFAULT(), VALUES() and ORDER BY of a change of a view")
+            }
+            ([Some(1044 | 1142), None], _) if (begins("SHOW") || begins("USE")) && self.may_hand_on() => {
+                Some("MariaDB takes GRANT OPTION for a privilege on what is in the database")
+            }
+            (_, [false, false]) if has("information_schema.") && self.may_hand_on() && !self.tells_more() => {
+                Some("MariaDB takes GRANT OPTION for a privilege on what is in the database")
             }
             ([Some(1356), None], _) if begins("LOCK TABLES") => {
                 Some("MySQL documents that who has made a view needs the privileges for locks, MariaDB asks for SELECT")
@@ -143,6 +151,18 @@ impl Difference {
             }
             _ => None,
         }
+    }
+
+    /// Whether the account has a GRANT OPTION.
+    fn may_hand_on(&self) -> bool {
+        let own = format!("TO `{}`@", self.user);
+        self.grants.iter().any(|grant| grant.contains(&own) && grant.ends_with("WITH GRANT OPTION"))
+    }
+
+    /// Whether Glassine tells what MariaDB does not.
+    fn tells_more(&self) -> bool {
+        let [own, peer] = &self.verdicts;
+        own.rows().iter().any(|row| !peer.rows().contains(row))
     }
 
     /// Whether the account has something globally.
