@@ -39,5 +39,6 @@ pub mod logs;
 pub mod oltp;
 pub mod replay;
 pub mod replication;
+pub mod suite;
 pub mod tpcc;
 pub mod tpch;

@@ -19,6 +19,7 @@
 //! bench binlog     what a binary log costs, plain and compressed
 //! bench purge      a long oltp_write_only: history and size after it
 //! bench replay     the statements of MariaDB's own test files on both servers: every answer that differs
+//! bench suite      MySQL's own test files, beside the results that MySQL recorded
 //! bench crash      kill -9 under load, again and again; a ledger must lose nothing
 //! bench faults     EIO and ENOSPC injected into system calls under load; nothing is lost, and nothing hangs
 //! ```
@@ -118,6 +119,8 @@ enum Verb {
     Faults(bench::faults::Arguments),
     /// The statements of MariaDB's own test files, recorded, then compared on both servers.
     Replay(bench::replay::Arguments),
+    /// MySQL's own test files on Glassine, beside the results that MySQL recorded.
+    Suite(bench::suite::Arguments),
     /// kill -9 under oltp_write_only; the ledger must lose nothing.
     Crash {
         #[arg(long, default_value_t = 20)]
@@ -154,6 +157,7 @@ fn main() -> ExitCode {
         Verb::Purge(arguments) => bench::oltp::purge(&arguments),
         Verb::Faults(arguments) => bench::faults::run(&arguments),
         Verb::Replay(arguments) => bench::replay::run(&arguments),
+        Verb::Suite(arguments) => bench::suite::run(&arguments),
         Verb::Crash { kills, rows, pool } => crash(kills, rows, &pool),
     };
     match result {

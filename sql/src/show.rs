@@ -320,7 +320,10 @@ fn create_program(
         let all = information_schema::programs::triggers(facts);
         let is_it = |definition: &Definition| &*definition.database == database && &*definition.name == name;
         let found = all.into_iter().find(|(definition, ..)| is_it(definition));
-        let (definition, trigger, _) = found.ok_or_else(Error::no_such_trigger)?;
+        let Some((definition, trigger, _)) = found else {
+            let is_there = engine.definition(DefinitionKind::Trigger, database, name).is_some();
+            return Err(if is_there { Error::privilege_needed("TRIGGER") } else { Error::no_such_trigger() });
+        };
         let text = trigger.create_statement("CREATE", &describe::quoted(name), &describe::quoted(&definition.table));
         add("Trigger", string(name));
         add("sql_mode", string(mode_text(trigger.origin.sql_mode)));
@@ -358,7 +361,7 @@ fn create_program(
         ProgramKind::Function => ("Function", "Create Function"),
         _ => ("Procedure", "Create Procedure"),
     };
-    let text = match information_schema::programs::sees_body(facts, &definition, &routine) {
+    let text = match information_schema::programs::sees_body(facts, &routine) {
         true => string(routine.create_statement("CREATE", None)),
         false => Value::Null,
     };

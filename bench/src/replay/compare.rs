@@ -20,9 +20,11 @@ pub enum Kind {
     Order,
     /// Other numbers of affected rows.
     Affected,
-    /// Glassine carries out what MariaDB refuses.
+    /// The same rows with other warnings.
+    Warnings,
+    /// Glassine carries out what its peer refuses.
     Accepted,
-    /// MariaDB carries out what Glassine refuses.
+    /// The peer carries out what Glassine refuses.
     Refused,
     /// Both refuse, with different numbers.
     Errors,
@@ -38,6 +40,7 @@ impl Kind {
             Kind::Rows => "rows",
             Kind::Order => "order",
             Kind::Affected => "affected",
+            Kind::Warnings => "warnings",
             Kind::Accepted => "accepted",
             Kind::Refused => "refused",
             Kind::Errors => "errors",

@@ -99,7 +99,7 @@ const REPORT_EVERY: Duration = Duration::from_secs(30);
 pub fn replay(arguments: &Arguments, known: &Known, report: Option<&Path>) -> io::Result<Option<Tally>> {
     let scratch = Scratch::new("replay")?;
     let streams = arguments.streams.clone().unwrap_or_else(|| base_directory().join("streams"));
-    let scripts = record::scripts(&arguments.suites, &arguments.only)?;
+    let scripts = record::scripts(Path::new(record::SUITES), &arguments.suites, &arguments.only)?;
     let patience = Duration::from_secs(arguments.record_seconds);
     let recorded = record::record(&scripts, &streams, &scratch.0, arguments.workers, patience)?;
     eprintln!("{recorded} files recorded, {} in all", scripts.len());

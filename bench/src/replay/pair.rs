@@ -15,25 +15,31 @@ const SQL_MODE: &str = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE
 pub struct Side {
     kind: Kind,
     pub var: PathBuf,
+    options: Options,
     server: Option<Server>,
 }
 
 impl Side {
-    fn create(kind: Kind, var: &Path) -> io::Result<Side> {
+    /// Makes `var` with a link to the scripts' data, and a server in it.
+    pub fn create(kind: Kind, var: &Path, std_data: &Path, options: Options) -> io::Result<Side> {
         for folder in ["tmp", "log"] {
             fs::create_dir_all(var.join(folder))?;
         }
         let data = var.join("std_data");
         if !data.exists() {
-            symlink(Path::new(SUITES).join("std_data"), data)?;
+            symlink(std_data, data)?;
         }
         let var = fs::canonicalize(var)?;
-        let server = Server::create(kind, &var.join("server"), &options(kind, &var))?;
-        Ok(Side { kind, var, server: Some(server) })
+        let server = Server::create(kind, &var.join("server"), &options)?;
+        Ok(Side { kind, var, options, server: Some(server) })
     }
 
     pub fn socket(&self) -> PathBuf {
         self.var.join("server/s.sock")
+    }
+
+    pub fn connect(&self) -> io::Result<Client> {
+        Client::connect(&self.socket()).map_err(io::Error::other)
     }
 
     pub fn is_running(&mut self) -> bool {
@@ -46,9 +52,9 @@ impl Side {
     }
 
     /// No database but the server's own and an empty `test`. What cannot be cleaned is made anew.
-    fn reset(&mut self) -> io::Result<()> {
+    pub fn reset(&mut self) -> io::Result<()> {
         if self.is_running()
-            && let Ok(mut client) = Client::connect(&self.socket())
+            && let Ok(mut client) = self.connect()
             && clean(&mut client).is_ok()
         {
             return Ok(());
@@ -60,8 +66,8 @@ impl Side {
     pub fn restart(&mut self) -> io::Result<()> {
         self.server = None;
         fs::remove_dir_all(self.var.join("server"))?;
-        self.server = Some(Server::create(self.kind, &self.var.join("server"), &options(self.kind, &self.var))?);
-        clean(&mut Client::connect(&self.socket()).map_err(io::Error::other)?)
+        self.server = Some(Server::create(self.kind, &self.var.join("server"), &self.options)?);
+        clean(&mut self.connect()?)
     }
 }
 
@@ -73,9 +79,11 @@ pub struct Pair {
 
 impl Pair {
     pub fn create(directory: &Path) -> io::Result<Pair> {
-        let ours = Side::create(Kind::Glassine, &directory.join("glassine"))?;
-        let peer = Side::create(Kind::MariaDb, &directory.join("mariadb"))?;
-        Ok(Pair { ours, peer })
+        let side = |kind, name| {
+            let var = directory.join(name);
+            Side::create(kind, &var, &Path::new(SUITES).join("std_data"), options(kind, &var))
+        };
+        Ok(Pair { ours: side(Kind::Glassine, "glassine")?, peer: side(Kind::MariaDb, "mariadb")? })
     }
 
     pub fn reset(&mut self) -> io::Result<()> {

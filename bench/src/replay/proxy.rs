@@ -23,6 +23,8 @@ const CLIENT_CONNECT_WITH_DB: u32 = 8;
 const CLIENT_COMPRESS: u8 = 0x20;
 const CLIENT_SSL_HIGH: u8 = 0x08;
 const CLIENT_SECURE_CONNECTION: u32 = 0x8000;
+/// Where a login packet has the collation.
+const COLLATION: usize = 8;
 const PACKET_BYTES_MAX: usize = 0xff_ffff;
 
 /// Where events go; without a file they are dropped.
@@ -37,8 +39,8 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Listens on `socket` and passes everything on to `server`.
-    pub fn start(socket: &Path, server: &Path) -> io::Result<Proxy> {
+    /// Listens on `socket` and passes everything on to `server`; `collation` takes the place of the clients' own.
+    pub fn start(socket: &Path, server: &Path, collation: Option<u8>) -> io::Result<Proxy> {
         let listener = UnixListener::bind(socket)?;
         let tape = Arc::new(Mutex::new(Tape { file: None, connections: 0 }));
         let server: PathBuf = server.into();
@@ -47,7 +49,7 @@ impl Proxy {
             for client in listener.incoming().flatten() {
                 // While the server restarts, clients are turned away, as they would be without a proxy.
                 if let Ok(server) = UnixStream::connect(&server) {
-                    let _ = serve(client, server, Arc::clone(&shared));
+                    let _ = serve(client, server, Arc::clone(&shared), collation);
                 }
             }
         });
@@ -75,6 +77,8 @@ struct Link {
     number: u32,
     /// A statement was written and its answer was not.
     waiting: AtomicBool,
+    /// What the login says instead of the client's collation.
+    collation: Option<u8>,
 }
 
 impl Link {
@@ -89,13 +93,13 @@ impl Link {
     }
 }
 
-fn serve(client: UnixStream, server: UnixStream, tape: Arc<Mutex<Tape>>) -> io::Result<()> {
+fn serve(client: UnixStream, server: UnixStream, tape: Arc<Mutex<Tape>>, collation: Option<u8>) -> io::Result<()> {
     let number = {
         let mut tape = tape.lock().unwrap_or_else(PoisonError::into_inner);
         tape.connections += 1;
         tape.connections
     };
-    let link = Arc::new(Link { tape, number, waiting: AtomicBool::new(false) });
+    let link = Arc::new(Link { tape, number, waiting: AtomicBool::new(false), collation });
     let (from_client, to_client) = (client.try_clone()?, client);
     let (from_server, to_server) = (server.try_clone()?, server);
     let upward = Arc::clone(&link);
@@ -130,6 +134,9 @@ fn pass_commands(client: &UnixStream, mut server: &UnixStream, link: &Link) -> i
     let (mut packet, mut command) = (Vec::new(), Vec::new());
     let mut logged_in = false;
     while read_packet(&mut reader, &mut packet)? {
+        if !logged_in && let (Some(collation), Some(own)) = (link.collation, packet.get_mut(4 + COLLATION)) {
+            *own = collation;
+        }
         let body = &packet[4..];
         if !logged_in {
             logged_in = true;
@@ -168,7 +175,7 @@ fn note(command: &[u8], link: &Link) {
 /// The collation and the default database of a login packet.
 fn login(body: &[u8]) -> Option<(u8, String)> {
     let flags = u32::from_le_bytes(body.get(..4)?.try_into().ok()?);
-    let collation = *body.get(8)?;
+    let collation = *body.get(COLLATION)?;
     let rest = body.get(32..)?;
     let rest = &rest[rest.iter().position(|&byte| byte == 0)? + 1..];
     let rest = if flags & CLIENT_SECURE_CONNECTION != 0 {

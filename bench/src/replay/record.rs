@@ -68,13 +68,15 @@ pub struct Script {
     suite: PathBuf,
 }
 
-/// The scripts of some suites; `only` keeps those whose `suite.file` contains one of its words.
-pub fn scripts(suites: &str, only: &[String]) -> io::Result<Vec<Script>> {
+/// The scripts of some suites below `root`; `only` keeps those whose `suite.file` contains one of its words.
+pub fn scripts(root: &Path, suites: &str, only: &[String]) -> io::Result<Vec<Script>> {
     let mut scripts = Vec::new();
     for suite in suites.split(',') {
         let folder = match suite {
-            "main" => Path::new(SUITES).join("main"),
-            other => Path::new(SUITES).join("suite").join(other),
+            // MySQL has it in the root itself.
+            "main" if root.join("t").is_dir() => root.into(),
+            "main" => root.join("main"),
+            other => root.join("suite").join(other),
         };
         let inner = folder.join("t");
         let files = if inner.is_dir() { inner } else { folder.clone() };
@@ -143,17 +145,13 @@ struct Recorder {
 impl Recorder {
     fn start(directory: &Path) -> io::Result<Recorder> {
         let var = directory.join("var");
-        for folder in ["tmp", "log", "run"] {
-            fs::create_dir_all(var.join(folder))?;
-            fs::set_permissions(var.join(folder), fs::Permissions::from_mode(0o777))?;
-        }
-        fs::set_permissions(&var, fs::Permissions::from_mode(0o777))?;
+        make_folders(&var)?;
         let _ = symlink(Path::new(SUITES).join("std_data"), var.join("std_data")); // It may be there from before.
         let server = Server::create(Kind::MariaDb, &var.join("mysqld"), &options(&var))?;
         let socket = directory.join("p.sock");
         let _ = fs::remove_file(&socket);
-        let proxy = Proxy::start(&socket, &server.socket)?;
-        fs::set_permissions(&socket, fs::Permissions::from_mode(0o777))?;
+        let proxy = Proxy::start(&socket, &server.socket, None)?;
+        open_to_all(&socket)?;
         Ok(Recorder { directory: directory.into(), socket, proxy, server: Some(server) })
     }
 
@@ -161,61 +159,14 @@ impl Recorder {
         self.clean()?;
         let raw = self.directory.join("recording");
         self.proxy.record_to(&raw)?;
-        let mut child = self.mysqltest(script)?;
-        let start = Instant::now();
-        while child.try_wait()?.is_none() {
-            if start.elapsed() > patience {
-                end_group(&mut child)?;
-                break;
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
+        let var = self.directory.join("var");
+        let child = mysqltest(Path::new(SUITES), &var, &self.socket, script).spawn()?;
+        wait_or_end(child, patience)?;
         self.proxy.stop_recording()?;
         // Paths of this run become a name that every replay replaces by its own.
         let text = fs::read_to_string(&raw)?;
-        let var = self.directory.join("var");
         fs::write(stream, text.replace(&*var.to_string_lossy(), DIRECTORY))?;
         fs::remove_file(&raw)
-    }
-
-    fn mysqltest(&self, script: &Script) -> io::Result<Child> {
-        let var = self.directory.join("var");
-        let socket = self.socket.display().to_string();
-        let tmp = var.join("tmp");
-        let mut command = Command::new("mysqltest");
-        command
-            .args(["--no-defaults", "--silent", "--user=root", "--password=", "--skip-ssl", "--continue-on-error"])
-            .args(["--sleep=0", "--connect-timeout=10", "--max-connect-retries=2", "--database=test"])
-            .arg(format!("--socket={socket}"))
-            .arg(format!("--tmpdir={}", tmp.display()))
-            .arg(format!("--logdir={}", var.join("log").display()))
-            .arg(format!("--suite-dir={}", script.suite.display()))
-            .arg(format!("--test-file={}", script.path.display()))
-            .current_dir(SUITES)
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .env("LC_ALL", "C")
-            .env("HOME", &tmp)
-            .env("TMPDIR", &tmp)
-            .env("MYSQL_TEST_DIR", SUITES)
-            .env("MYSQL_TMP_DIR", &tmp)
-            .env("MYSQLTEST_VARDIR", &var)
-            .env("MYSQLD_DATADIR", var.join("mysqld/data"))
-            .env("MYSQL_SHAREDIR", "/usr/share/mysql")
-            .env("MYSQL_CHARSETSDIR", "/usr/share/mysql/charsets")
-            .env("MASTER_MYSOCK", &socket)
-            .env("MYSQL_UNIX_PORT", &socket)
-            .env("MASTER_MYPORT", "0")
-            .env("DEFAULT_MASTER_PORT", "0")
-            .env("MTR_VERSION", "1")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0);
-        if rustix::process::geteuid().is_root() {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        command.spawn()
     }
 
     /// Removes what the last script left; a server that it stopped is started again.
@@ -242,6 +193,70 @@ impl Recorder {
         self.server = Some(server);
         Ok(())
     }
+}
+
+/// What a script may write to, whoever plays it.
+pub fn make_folders(var: &Path) -> io::Result<()> {
+    for folder in ["tmp", "log", "run"] {
+        fs::create_dir_all(var.join(folder))?;
+        open_to_all(&var.join(folder))?;
+    }
+    open_to_all(var)
+}
+
+pub fn open_to_all(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o777))
+}
+
+/// `mysqltest` with a script below `root`, its files below `var`. Its output is dropped.
+pub fn mysqltest(root: &Path, var: &Path, socket: &Path, script: &Script) -> Command {
+    let tmp = var.join("tmp");
+    let mut command = Command::new("mysqltest");
+    command
+        .args(["--no-defaults", "--user=root", "--password=", "--skip-ssl", "--continue-on-error"])
+        .args(["--sleep=0", "--connect-timeout=10", "--max-connect-retries=2", "--database=test"])
+        .arg(format!("--socket={}", socket.display()))
+        .arg(format!("--tmpdir={}", tmp.display()))
+        .arg(format!("--logdir={}", var.join("log").display()))
+        .arg(format!("--suite-dir={}", script.suite.display()))
+        .arg(format!("--test-file={}", script.path.display()))
+        .current_dir(root)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("LC_ALL", "C")
+        .env("HOME", &tmp)
+        .env("TMPDIR", &tmp)
+        .env("MYSQL_TEST_DIR", root)
+        .env("MYSQL_TMP_DIR", &tmp)
+        .env("MYSQLTEST_VARDIR", var)
+        .env("MYSQLD_DATADIR", var.join("mysqld/data"))
+        .env("MYSQL_SHAREDIR", "/usr/share/mysql")
+        .env("MYSQL_CHARSETSDIR", "/usr/share/mysql/charsets")
+        .env("MASTER_MYSOCK", socket)
+        .env("MYSQL_UNIX_PORT", socket)
+        .env("MASTER_MYPORT", "0")
+        .env("DEFAULT_MASTER_PORT", "0")
+        .env("MTR_VERSION", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+/// Waits for a player, and ends it when the time is over.
+pub fn wait_or_end(mut child: Child, patience: Duration) -> io::Result<()> {
+    let start = Instant::now();
+    while child.try_wait()?.is_none() {
+        if start.elapsed() > patience {
+            return end_group(&mut child);
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
 }
 
 /// Ends `mysqltest` and the programs that it started.
@@ -283,7 +298,12 @@ fn reset(client: &mut Client) -> io::Result<()> {
         }
     }
     ask("CREATE DATABASE test")?;
-    // The scripts tell their harness which warnings to expect.
+    make_harness(client)
+}
+
+/// The scripts tell their harness which warnings to expect.
+pub fn make_harness(client: &mut Client) -> io::Result<()> {
+    let mut ask = |statement: &str| client.query(statement).map_err(io::Error::other);
     ask("CREATE DATABASE mtr")?;
     ask("CREATE PROCEDURE mtr.add_suppression(pattern VARCHAR(255)) BEGIN END")?;
     Ok(())

@@ -124,27 +124,8 @@ impl Tally {
 
     /// Writes `differences.txt` and `slow.txt`.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
-        let mut groups: BTreeMap<(Kind, String), Vec<&Difference>> = BTreeMap::new();
-        for difference in &self.differences {
-            groups.entry((difference.kind, group(difference))).or_default().push(difference);
-        }
-        let mut groups: Vec<_> = groups.into_iter().collect();
-        groups.sort_by_key(|((kind, _), members)| (*kind, std::cmp::Reverse(members.len())));
-        let (mut head, mut body) = (String::new(), String::new());
-        for ((kind, name), members) in &groups {
-            let _ = writeln!(head, "{:>7}  {}  {name}", members.len(), kind.name());
-            let _ = writeln!(body, "\n==== {} x {}  {name}", members.len(), kind.name());
-            for member in members {
-                let _ = writeln!(body, "\n-- {} at {}", member.stream, member.event);
-                let _ = writeln!(body, "{}", member.statement);
-                let _ = writeln!(body, "  glassine: {}\n  mariadb:  {}", member.ours, member.peer);
-                if !member.note.is_empty() {
-                    let _ = writeln!(body, "  {}", member.note);
-                }
-            }
-        }
         std::fs::create_dir_all(directory)?;
-        std::fs::write(directory.join("differences.txt"), format!("{head}\n{body}"))?;
+        std::fs::write(directory.join("differences.txt"), grouped(&self.differences, "mariadb"))?;
         let mut slow = self.slow.clone();
         slow.sort_by_key(|slow| std::cmp::Reverse(slow.ours));
         let mut text = String::new();
@@ -156,6 +137,32 @@ impl Tally {
         }
         std::fs::write(directory.join("slow.txt"), text)
     }
+}
+
+/// Every difference with both answers, those of a kind that belong together under one head; the heads come first.
+pub fn grouped(differences: &[Difference], peer: &str) -> String {
+    let mut groups: BTreeMap<(Kind, String), Vec<&Difference>> = BTreeMap::new();
+    for difference in differences {
+        groups.entry((difference.kind, group(difference))).or_default().push(difference);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|((kind, _), members)| (*kind, std::cmp::Reverse(members.len())));
+    let (mut head, mut body) = (String::new(), String::new());
+    let peer = format!("{peer}:");
+    for ((kind, name), members) in &groups {
+        // Writing to a String cannot fail.
+        let _ = writeln!(head, "{:>7}  {}  {name}", members.len(), kind.name());
+        let _ = writeln!(body, "\n==== {} x {}  {name}", members.len(), kind.name());
+        for member in members {
+            let _ = writeln!(body, "\n-- {} at {}", member.stream, member.event);
+            let _ = writeln!(body, "{}", member.statement);
+            let _ = writeln!(body, "  glassine: {}\n  {peer:<9} {}", member.ours, member.peer);
+            if !member.note.is_empty() {
+                let _ = writeln!(body, "  {}", member.note);
+            }
+        }
+    }
+    format!("{head}\n{body}")
 }
 
 /// Refusals belong together by what they say, wrong answers by where they come from.

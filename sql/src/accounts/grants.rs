@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::privileges::{Dynamic, Privileges};
+use crate::parser::ast::ProgramKind;
 
 /// The kinds of stored routines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,6 +13,10 @@ pub enum RoutineKind {
 }
 
 impl RoutineKind {
+    pub fn of(kind: ProgramKind) -> RoutineKind {
+        if kind == ProgramKind::Function { RoutineKind::Function } else { RoutineKind::Procedure }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Function => "FUNCTION",

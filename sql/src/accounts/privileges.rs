@@ -85,6 +85,8 @@ impl Privileges {
     );
     pub const COLUMN: Privileges = Privileges(Self::SELECT.0 | Self::INSERT.0 | Self::UPDATE.0 | Self::REFERENCES.0);
     pub const ROUTINE: Privileges = Privileges(Self::EXECUTE.0 | Self::ALTER_ROUTINE.0);
+    /// What can be done with rows.
+    pub const ROWS: Privileges = Privileges(Self::SELECT.0 | Self::INSERT.0 | Self::UPDATE.0 | Self::DELETE.0);
 
     /// `name` is in upper case, with one space between words.
     pub fn by_name(name: &str) -> Option<Privileges> {

@@ -3,7 +3,8 @@
 //!
 //! As in MySQL, grants on databases and tables belong to a user at the hosts that a pattern stands for, so that they
 //! count for each account of this user's that is at such a host; of several databases' patterns the most specific one
-//! counts. Global privileges are the account's own. Roles add theirs, whichever of their patterns match.
+//! counts. Global privileges are the account's own. Roles add theirs; with an active role the grants on databases of all are
+//! put together, of which those on the name itself count, or else those of all patterns that match it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,9 +27,9 @@ pub struct Rights {
     restrictions: BTreeMap<String, Privileges>,
     dynamic: Dynamic,
     dynamic_grantable: Dynamic,
-    /// The first that matches counts.
+    /// The first that matches counts, while no role is active.
     own_databases: Vec<(String, Privileges)>,
-    /// All that match count.
+    /// With an active role these and the account's own are one list, of which all that match count.
     role_databases: Vec<(String, Privileges)>,
     tables: BTreeMap<Place, TableGrant>,
     routines: BTreeMap<(Place, RoutineKind), Privileges>,
@@ -162,11 +163,20 @@ impl Rights {
 
     /// What was granted on a database itself.
     fn of_database(&self, database: &str) -> Privileges {
+        let is_named = |(pattern, _): &&(String, Privileges)| pattern == database;
+        let is_meant = |(pattern, _): &&(String, Privileges)| self.is_meant(pattern, database);
         // The name itself counts before patterns, also if it has a wildcard in it.
-        let named = self.own_databases.iter().find(|(pattern, _)| pattern == database);
-        let own = named.or_else(|| self.own_databases.iter().find(|(pattern, _)| self.is_meant(pattern, database)));
-        let roles = self.role_databases.iter().filter(|(pattern, _)| self.is_meant(pattern, database));
-        roles.fold(own.map_or(Privileges::NONE, |(_, own)| *own), |all, (_, own)| all | *own)
+        if self.active_roles.is_empty() {
+            let own = self.own_databases.iter();
+            let most_specific = own.clone().find(is_named).or_else(|| own.clone().find(is_meant));
+            return most_specific.map_or(Privileges::NONE, |(_, own)| *own);
+        }
+        let all = self.own_databases.iter().chain(&self.role_databases);
+        let union = |all: Privileges, (_, own): &(String, Privileges)| all | *own;
+        match all.clone().any(|grant| is_named(&grant)) {
+            true => all.filter(is_named).fold(Privileges::NONE, union),
+            false => all.filter(is_meant).fold(Privileges::NONE, union),
+        }
     }
 
     /// What may be done with all of a database.
@@ -226,18 +236,21 @@ impl Rights {
 
     /// Whether the database may be the current one.
     pub fn may_use(&self, database: &str) -> bool {
-        let of_databases = Privileges::DATABASE | Privileges::GRANT_OPTION;
         self.is_internal
             || ["information_schema", "performance_schema"].iter().any(|name| name.eq_ignore_ascii_case(database))
-            || self.on_database(database).has_any(of_databases)
+            || self.on_database(database).has_any(Privileges::DATABASE)
             || self.tables.keys().any(|place| place.0 == database)
             || self.routines.keys().any(|(place, _)| place.0 == database)
     }
 
-    /// Whether the session may know of a table: it has something on it.
+    /// Whether the session may know of a table: something can be done with it, or it is named by a grant.
     pub fn sees_table(&self, database: &str, table: &str) -> bool {
-        let of_tables = Privileges::TABLE | Privileges::GRANT_OPTION;
-        self.on_any_column(database, table).has_any(of_tables)
+        self.on_table(database, table).has_any(Privileges::TABLE) || self.is_granted_table(database, table)
+    }
+
+    fn is_granted_table(&self, database: &str, table: &str) -> bool {
+        let is_granted = |own: &TableGrant| !(own.table | own.any_column()).is_empty();
+        self.table_grant(database, table).is_some_and(is_granted)
     }
 
     pub fn sees_column(&self, database: &str, table: &str, column: &str) -> bool {
@@ -258,7 +271,7 @@ impl Rights {
         self.need_global(self.has_global(wanted), &wanted.names())
     }
 
-    /// FILE: files of the server are read or written.
+    /// FILE, where a file of the server is read into a table.
     pub fn need_file(&self) -> Result<()> {
         match self.is_internal || self.has_global(Privileges::FILE) {
             true => Ok(()),
@@ -286,6 +299,14 @@ impl Rights {
     /// A privilege on a table or at least one of its columns; which columns these are is asked later.
     pub fn need_some(&self, wanted: Privileges, database: &str, table: &str) -> Result<()> {
         self.lacks(wanted - self.on_any_column(database, table), table)
+    }
+
+    /// What a statement does with rows of a table: of INSERT, UPDATE and the like a column is enough here, and which
+    /// columns these are is asked later; DELETE is for whole tables.
+    pub fn need_for_rows(&self, wanted: Privileges, database: &str, table: &str) -> Result<()> {
+        let by_column = wanted & Privileges::COLUMN;
+        self.need_some(by_column, database, table)?;
+        self.need_table(wanted - by_column, database, table)
     }
 
     /// At least one of several privileges on a table or its columns.
@@ -323,6 +344,26 @@ impl Rights {
                 let (user, host) = (&self.account.0, &self.client_host);
                 Err(Error::column_access_denied(&missing.commands(), user, host, column, table))
             }
+        }
+    }
+
+    /// At least one of several privileges on a column.
+    pub fn need_any_on_column(&self, wanted: Privileges, database: &str, table: &str, column: &str) -> Result<()> {
+        match self.is_internal || self.on_column(database, table, column).has_any(wanted) {
+            true => Ok(()),
+            false => {
+                let (user, host) = (&self.account.0, &self.client_host);
+                Err(Error::column_access_denied("ANY", user, host, column, table))
+            }
+        }
+    }
+
+    /// Whether a table may be described: it may be read, or something is granted on it or on one of its columns.
+    pub fn need_described(&self, database: &str, table: &str) -> Result<()> {
+        let may = self.on_table(database, table).has(Privileges::SELECT) || self.is_granted_table(database, table);
+        match may || self.is_internal {
+            true => Ok(()),
+            false => Err(self.table_refused("SELECT", table)),
         }
     }
 

@@ -8,6 +8,10 @@ impl Error {
         Error::new(1347, b"HY000", format!("'{database}.{name}' is not {kind}"))
     }
 
+    pub fn view_no_explain() -> Error {
+        Error::new(1345, b"HY000", "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table")
+    }
+
     pub fn view_select_clause(clause: &str) -> Error {
         Error::new(1350, b"HY000", format!("View's SELECT contains a '{clause}' clause"))
     }

@@ -26,16 +26,17 @@ pub const KEY_COLUMN_USAGE: VirtualTable = VirtualTable {
     rows: |facts| {
         let mut rows = Vec::new();
         for table in stored_tables(facts) {
+            let sees = |column: &str| facts.rights.sees_column(&table.database, &table.name, column);
             for index in table.indexes.iter().filter(|index| index.unique && !index.is_hidden()) {
                 for (sequence, part) in index.parts.iter().enumerate() {
                     let column = &table.columns[part.column];
-                    if !column.is_hidden() {
+                    if !column.is_hidden() && sees(&column.name) {
                         rows.push(usage(&table, &index.name, &column.name, sequence, None));
                     }
                 }
             }
             for key in &table.foreign_keys {
-                for (sequence, column) in key.columns.iter().enumerate() {
+                for (sequence, column) in key.columns.iter().enumerate().filter(|(_, column)| sees(column)) {
                     rows.push(usage(&table, &key.name, column, sequence, Some(key)));
                 }
             }

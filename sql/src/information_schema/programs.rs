@@ -12,7 +12,7 @@ use crate::accounts::Privileges;
 use crate::accounts::grants::RoutineKind;
 use crate::column_types::column_type;
 use crate::describe;
-use crate::parser::ast::{ProgramKind, TypeSpec};
+use crate::parser::ast::TypeSpec;
 use crate::programs::schedule::Schedule;
 use crate::programs::{Event, Origin, Routine, Trigger, status_words};
 use crate::variables::mode_text;
@@ -20,22 +20,18 @@ use crate::variables::mode_text;
 /// Whether the session may know of a routine.
 pub fn sees_routine(facts: &Facts<'_>, definition: &Definition, routine: &Routine) -> bool {
     let rights = facts.rights;
-    let kind = if routine.kind == ProgramKind::Function { RoutineKind::Function } else { RoutineKind::Procedure };
+    let kind = RoutineKind::of(routine.kind);
     let of_routines = Privileges::EXECUTE | Privileges::ALTER_ROUTINE | Privileges::CREATE_ROUTINE;
-    sees_body(facts, definition, routine)
-        || rights.on_routine(&definition.database, kind, &definition.name).has_any(of_routines)
+    sees_body(facts, routine) || rights.on_routine(&definition.database, kind, &definition.name).has_any(of_routines)
 }
 
-/// Whether it may read the body.
-pub fn sees_body(facts: &Facts<'_>, definition: &Definition, routine: &Routine) -> bool {
+/// Whether it may read the body: to change it, or to call it, is not enough.
+pub fn sees_body(facts: &Facts<'_>, routine: &Routine) -> bool {
     let rights = facts.rights;
-    let kind = if routine.kind == ProgramKind::Function { RoutineKind::Function } else { RoutineKind::Procedure };
-    let changes = Privileges::ALTER_ROUTINE | Privileges::CREATE_ROUTINE;
     rights.is_internal()
         || rights.account == routine.origin.definer
         || rights.has_global(Privileges::SELECT)
         || rights.has_dynamic("SHOW_ROUTINE")
-        || rights.on_routine(&definition.database, kind, &definition.name).has_any(changes)
 }
 
 /// The routines that the session may know of.
@@ -301,7 +297,7 @@ pub const ROUTINES: VirtualTable = VirtualTable {
                     row.resize(row.len() + 8, Value::Null);
                 }
             }
-            let body = match sees_body(facts, &definition, &routine) {
+            let body = match sees_body(facts, &routine) {
                 true => string(&routine.body),
                 false => Value::Null,
             };

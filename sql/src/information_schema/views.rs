@@ -58,9 +58,11 @@ pub const VIEWS: VirtualTable = VirtualTable {
         let mut rows = Vec::new();
         for definition in views(facts) {
             let Ok(view) = View::decode(&definition.bytes) else { continue };
-            // Its text is for those who may see it.
+            // Its text is for who has made it, and for those who may read it and see how it is made.
+            let to_show = Privileges::SHOW_VIEW | Privileges::SELECT;
             let shown = facts.rights.is_internal()
-                || facts.rights.on_table(&definition.database, &definition.name).has(Privileges::SHOW_VIEW);
+                || facts.rights.account == view.definer
+                || facts.rights.on_table(&definition.database, &definition.name).has(to_show);
             rows.push(vec![
                 string("def"),
                 string(&definition.database),

@@ -24,6 +24,8 @@ use crate::parser::ast::{self, Limit, OrderItem, Select, SelectItem};
 pub struct Item {
     pub name: Box<str>,
     pub expr: Expr,
+    /// It may not be read, but that waits for who reads it.
+    pub refused: Option<Error>,
 }
 
 pub fn bind_items(level: &Level<'_>, select: &Select) -> Result<Vec<Item>> {
@@ -31,6 +33,7 @@ pub fn bind_items(level: &Level<'_>, select: &Select) -> Result<Vec<Item>> {
     // Named items, for the subqueries of those that follow.
     let mut aliases: Vec<(Box<str>, Expr)> = Vec::new();
     for item in &select.items {
+        level.naming.replace(level.naming_in(item));
         match item {
             SelectItem::All => {
                 if level.sources.is_empty() {
@@ -60,16 +63,21 @@ pub fn bind_items(level: &Level<'_>, select: &Select) -> Result<Vec<Item>> {
                     (Some(alias), _) => alias.as_str(),
                     (None, ast::Expr::Column(column)) => &column.name,
                     (None, ast::Expr::Literal(ast::Literal::String { bytes, .. })) => {
-                        items.push(Item { name: String::from_utf8_lossy(bytes).into_owned().into(), expr: bound });
+                        items.push(new_item(level, &String::from_utf8_lossy(bytes), bound));
                         continue;
                     }
                     (None, _) => text,
                 };
-                items.push(Item { name: name.into(), expr: bound });
+                items.push(new_item(level, name, bound));
             }
         }
     }
+    level.naming.take();
     Ok(items)
+}
+
+fn new_item(level: &Level<'_>, name: &str, expr: Expr) -> Item {
+    Item { name: name.into(), expr, refused: level.naming.borrow_mut().take_refusal() }
 }
 
 fn push_slot(level: &Level<'_>, slot: usize, items: &mut Vec<Item>) -> Result<()> {
@@ -77,7 +85,7 @@ fn push_slot(level: &Level<'_>, slot: usize, items: &mut Vec<Item>) -> Result<()
     let column = &level.sources[source as usize].columns[column as usize];
     if !column.invisible {
         level.check_read_all(slot)?;
-        items.push(Item { name: column.name.clone(), expr: level.expr(slot) });
+        items.push(new_item(level, &column.name, level.expr(slot)));
     }
     Ok(())
 }

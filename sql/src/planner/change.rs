@@ -129,10 +129,7 @@ pub(super) fn open_stored(
         return Err(context.rights.database_refused(&database.to_ascii_lowercase()));
     }
     if let Some((database, table)) = context.checked_table(name)? {
-        // Of these, columns may be granted alone.
-        let by_column = wanted & Privileges::COLUMN;
-        context.rights.need_some(by_column, database, table)?;
-        context.rights.need_table(wanted - by_column, database, table)?;
+        context.rights.need_for_rows(wanted, database, table)?;
     }
     context.open(database, &name.name, alias.unwrap_or(&name.name), TableUse::Write)
 }
@@ -163,7 +160,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     if !insert.on_duplicate.is_empty() {
         wanted |= Privileges::UPDATE;
     }
-    let view = insert_target(context, &insert.table, &insert.columns, wanted)?;
+    let view = insert_target(context, &insert.table, &insert.columns, &insert.on_duplicate, wanted)?;
     let table = match &view {
         Some(view) => view.table.clone(),
         None => open_stored(context, &insert.table, None, wanted)?,
@@ -349,9 +346,17 @@ fn target_level<'a>(
 ) -> Result<Level<'a>> {
     let mut level = Level::new(context, None, ReadMode::Consistent);
     match view {
-        Some(view) => level.add_renamed(&view.table, &name.name, &view.definition.database, &view.names())?,
-        None => level.add_table(name, None, Vec::new())?,
-    };
+        Some(view) => {
+            let names = view.names();
+            level.add_renamed(&view.table, &name.name, &view.definition.database, &names)?;
+            let refused = |name: &str| view.unreadable.iter().find(|(own, _)| own == name);
+            let slots = names.iter().enumerate();
+            level.refused = slots.filter_map(|(slot, name)| Some((slot, refused((*name)?)?.1.clone()))).collect();
+        }
+        None => {
+            level.add_table(name, None, Vec::new())?;
+        }
+    }
     Ok(level)
 }
 

@@ -358,9 +358,10 @@ impl Scope for Clause<'_> {
             .level
             .find(name, self.visible, self.name)?
             .ok_or_else(|| Error::unknown_column(&display(name), self.name))?;
+        self.level.check_read(slot)?;
         let (source, column) = self.level.slots[slot];
-        match self.level.sources[source as usize].table() {
-            Some(table) => default_expr(&table.columns[column as usize], self.level.context.eval.zone),
+        match self.level.sources[source as usize].stored_column(column as usize) {
+            Some((table, column)) => default_expr(&table.columns[column], self.level.context.eval.zone),
             None => Err(Error::no_default(&name.name)),
         }
     }
@@ -373,6 +374,7 @@ impl Scope for Clause<'_> {
             .level
             .find(name, self.visible, self.name)?
             .ok_or_else(|| Error::unknown_column(&display(name), self.name))?;
+        self.level.check_read(slot)?;
         let (source, column) = self.level.slots[slot];
         let column = &self.level.sources[source as usize].columns[column as usize];
         let at = slot - self.level.sources[source as usize].slot_base;

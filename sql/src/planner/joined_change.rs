@@ -12,6 +12,7 @@ use super::change::{Assignment, check_columns, open_stored};
 use super::clause::Clause;
 use super::defaults::{DefaultValue, defaults};
 use super::logical::{Block, Source};
+use super::role::Role;
 use super::row_rules::RowRules;
 use super::scope::{JoinTree, Level, display};
 use super::select::{bind_documents, reads_earlier_tables};
@@ -59,6 +60,7 @@ pub struct DeleteTarget {
 
 pub fn plan_joined_update(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result<JoinedUpdatePlan> {
     let mut level = Level::new(context, None, context.plain_reads);
+    level.role = Role::Joined;
     let tree = level.from(&update.tables)?;
     level.hints = hints::apply(context, &update.hints, 1, &mut level.sources);
     bind_documents(&mut level)?;

@@ -16,9 +16,11 @@ use super::joined_change::{
     plan_joined_delete, plan_joined_update, target_numbers, update_target,
 };
 use super::logical::{Block, Source};
+use super::role::Role;
 use super::scope::{JoinTree, Level, display};
 use super::select::{bind_documents, reads_earlier_tables};
-use super::view_target::{check_columns, check_of, check_way};
+use super::view_rights::check_below;
+use super::view_target::{check_columns, check_of};
 use super::{PlanContext, SourceKind, change, hints, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
@@ -80,9 +82,7 @@ fn open_below(
     table: &Table,
     wanted: Privileges,
 ) -> Result<Arc<Table>> {
-    context.rights.need_some(wanted & Privileges::COLUMN, &definition.database, &definition.name)?;
-    context.rights.need_table(wanted - Privileges::COLUMN, &definition.database, &definition.name)?;
-    check_way(context, definition, table, wanted)?;
+    context.rights.need_for_rows(wanted, &definition.database, &definition.name)?;
     if let Some(locked) = context.locked {
         locked.check(&definition.database, &definition.name, alias, TableUse::Write)?;
     }
@@ -144,18 +144,21 @@ fn merged(
 
 fn update_views(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result<JoinedUpdatePlan> {
     let mut level = Level::new(context, None, context.plain_reads);
+    level.role = Role::Joined;
     let tree = level.from(&update.tables)?;
     level.hints = hints::apply(context, &update.hints, 1, &mut level.sources);
     bind_documents(&mut level)?;
     let level = level;
     let mut output = Vec::with_capacity(2 * update.assignments.len());
     let mut names = Vec::with_capacity(update.assignments.len());
+    let mut named = Vec::with_capacity(update.assignments.len());
     for (name, value) in &update.assignments {
         let slot = level
             .find(name, &level.all, "field list")?
             .ok_or_else(|| Error::unknown_column(&display(name), "field list"))?;
         let (source, column) = level.slots[slot];
         names.push((source as usize, level.sources[source as usize].columns[column as usize].name.clone()));
+        named.push((source as usize, column as usize));
         output.push(level.expr(slot));
         output.push(match value {
             // In its place: the column that gets its default.
@@ -164,6 +167,14 @@ fn update_views(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result
         });
     }
     let owners: Vec<Owner> = level.sources.iter().map(|source| owner_of(context, source)).collect();
+    for (number, owner) in owners.iter().enumerate() {
+        let columns: Vec<usize> = named.iter().filter(|(of, _)| *of == number).map(|(_, column)| *column).collect();
+        if let (Some(view), false, SourceKind::Derived(derived)) =
+            (&owner.view, columns.is_empty(), &level.sources[number].kind)
+        {
+            check_below(context, view, derived, Privileges::UPDATE, &columns)?;
+        }
+    }
     let mut block = merged(context, level, tree.as_ref(), update.filter.as_ref(), output)?;
     let mut output = std::mem::take(&mut block.output).into_iter();
     // The number of the table, the column, the value, and what the statement calls the table.
@@ -236,6 +247,11 @@ fn delete_views(context: &PlanContext<'_>, delete: &ast::JoinedDelete) -> Result
     let level = level;
     let numbers = target_numbers(&level, delete)?;
     let owners: Vec<Owner> = level.sources.iter().map(|source| owner_of(context, source)).collect();
+    for number in &numbers {
+        if let (Some(view), SourceKind::Derived(derived)) = (&owners[*number].view, &level.sources[*number].kind) {
+            check_below(context, view, derived, Privileges::DELETE, &[])?;
+        }
+    }
     // The columns of a target tell which table it is.
     let mut output = Vec::new();
     let mut widths = Vec::new();

@@ -21,12 +21,14 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use format::collation::Charset;
-use storage::ReadMode;
+use storage::{ReadMode, Table};
 
 use super::hinted::BlockHints;
 use super::{LimitPlan, OutputColumn, SetLink, SourceKind, WindowCall};
+use crate::error::Error;
 use crate::expression::functions::convert_charset;
 use crate::expression::{AggregateCall, Expr};
 use crate::parser::ast::CheckOption;
@@ -67,6 +69,8 @@ pub struct Derived {
     pub columns: Vec<OutputColumn>,
     pub query: RefCell<Query>,
     pub view: Option<ViewOf>,
+    /// Columns that may not be read, with the refusals. Whoever reads others is not concerned.
+    pub refused: Vec<(usize, Error)>,
 }
 
 /// The view that a derived table is.
@@ -129,6 +133,8 @@ pub struct Block {
     pub limit: Option<LimitPlan>,
     pub calc_found_rows: bool,
     pub subqueries: Vec<Subquery>,
+    /// Output that may not be read, with the refusals, of a query that a derived table is made of.
+    pub refused: Vec<(usize, Error)>,
 }
 
 pub struct Group {
@@ -309,6 +315,7 @@ impl Block {
             limit: None,
             calc_found_rows: false,
             subqueries: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -427,6 +434,23 @@ impl super::Source<Rc<Derived>> {
         match &mut self.kind {
             SourceKind::Derived(derived) => Rc::get_mut(derived).map(|derived| derived.query.get_mut()),
             _ => None,
+        }
+    }
+}
+
+impl Source {
+    /// The stored column that a column is, of a table or of queries that only select.
+    pub fn stored_column(&self, column: usize) -> Option<(Arc<Table>, usize)> {
+        match &self.kind {
+            SourceKind::Table(table) => Some((table.clone(), column)),
+            SourceKind::Derived(derived) => match &*derived.query.borrow() {
+                Query::Block(block) if block.group.is_none() => {
+                    let (source, column) = block.slots[block.output.get(column)?.as_column()?];
+                    block.sources[usize::from(source)].stored_column(usize::from(column))
+                }
+                _ => None,
+            },
+            SourceKind::Virtual(_) | SourceKind::JsonTable(_) => None,
         }
     }
 }

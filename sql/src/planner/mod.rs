@@ -30,6 +30,7 @@ mod bare;
 pub mod bind;
 pub mod change;
 pub mod clause;
+mod column_rights;
 pub mod defaults;
 pub mod definition;
 pub mod explain;
@@ -57,6 +58,7 @@ pub mod pruning;
 pub mod query;
 pub mod range;
 pub mod returning;
+pub mod role;
 pub mod rollup;
 pub mod row_rules;
 pub mod rules;
@@ -68,6 +70,7 @@ mod stored_function;
 pub mod triggers;
 pub mod view;
 pub mod view_change;
+mod view_rights;
 pub mod view_target;
 pub mod wanted_order;
 pub mod window;
@@ -93,6 +96,8 @@ use crate::partitions::rows::Division;
 use crate::result::StoredColumn;
 use crate::table_locks::LockedTables;
 use crate::types::TypeInfo;
+
+use role::Role;
 
 pub use access::Access;
 pub use hash_join::{HashKey, HashPlan, KeyKind};
@@ -132,6 +137,10 @@ pub struct PlanContext<'a> {
     pub reads_values: Cell<bool>,
     /// A view's tables are stored ones: the session's temporary tables do not hide them.
     pub stored_only: bool,
+    /// The statement defines a view: its tables are to be used through the view, and be it to insert rows.
+    pub defines_view: bool,
+    /// What the next query that is bound is.
+    pub role: Cell<Role>,
     /// The views that the plan was made of.
     pub views: RefCell<Vec<Arc<Definition>>>,
     /// The views whose queries are being bound, the innermost last.
@@ -502,6 +511,19 @@ impl PlanContext<'_> {
         query::bind_query(self, query, parent, read_mode)
     }
 
+    /// Binds the query of a view or a derived table.
+    pub fn bind_derived(
+        &self,
+        query: &ast::Query,
+        parent: Option<&dyn Scope>,
+        read_mode: ReadMode,
+        role: Role,
+    ) -> Result<(Rc<logical::Derived>, Vec<Expr>)> {
+        self.role.set(role);
+        let (query, outer) = self.bind_query(query, parent, read_mode)?;
+        Ok((self.derived(query), outer))
+    }
+
     /// Binds a table of WITH. None: there is no such table.
     pub fn bind_common_table(&self, name: &str) -> Result<Option<(Rc<logical::Derived>, Vec<String>)>> {
         with::bind_common_table(self, name)
@@ -518,8 +540,18 @@ impl PlanContext<'_> {
             }
         }
         self.next_derived.set(self.next_derived.get() + 1);
+        let refused = match &mut query {
+            logical::Query::Block(block) => std::mem::take(&mut block.refused),
+            _ => Vec::new(),
+        };
         let columns = query.columns().to_vec();
-        Rc::new(logical::Derived { id: self.next_derived.get(), columns, query: RefCell::new(query), view: None })
+        Rc::new(logical::Derived {
+            id: self.next_derived.get(),
+            columns,
+            query: RefCell::new(query),
+            view: None,
+            refused,
+        })
     }
 
     /// Plans with the tables of a WITH in sight.

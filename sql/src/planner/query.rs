@@ -12,6 +12,7 @@ use storage::{IfLocked, ReadMode};
 
 use super::bind::{bind_limit, check_ordinal, ordinal};
 use super::logical;
+use super::role::Role;
 use super::select::{Reading, bind_select};
 use super::{OutputColumn, PlanContext, SetLink};
 use crate::error::{Error, Result};
@@ -38,8 +39,9 @@ pub fn bind_query(
     if context.eval.session.is_interrupted() {
         return Err(Error::interrupted());
     }
+    let role = context.role.take();
     context.depth.set(context.depth.get() + 1);
-    let result = bind_query_inner(context, query, parent, read_mode);
+    let result = bind_query_inner(context, query, parent, read_mode, role);
     context.depth.set(context.depth.get() - 1);
     result
 }
@@ -49,8 +51,9 @@ fn bind_query_inner(
     query: &Query,
     parent: Option<&dyn Scope>,
     read_mode: ReadMode,
+    role: Role,
 ) -> Result<(logical::Query, Vec<Expr>)> {
-    context.with_tables(query.with.as_ref(), || bind_body_of(context, query, parent, read_mode))
+    context.with_tables(query.with.as_ref(), || bind_body_of(context, query, parent, read_mode, role))
 }
 
 /// A query whose WITH is in sight.
@@ -59,9 +62,10 @@ fn bind_body_of(
     query: &Query,
     parent: Option<&dyn Scope>,
     read_mode: ReadMode,
+    role: Role,
 ) -> Result<(logical::Query, Vec<Expr>)> {
     let reading = match &query.lock {
-        None => Reading { mode: read_mode, of: &[], others: read_mode },
+        None => Reading { mode: read_mode, of: &[], others: read_mode, role },
         Some(lock) => {
             let if_locked = match lock.wait {
                 ast::LockWait::Wait => IfLocked::Wait,
@@ -73,7 +77,7 @@ fn bind_body_of(
                 (false, ReadMode::Exclusive(_)) => read_mode,
                 (false, _) => ReadMode::Shared(if_locked),
             };
-            Reading { mode, of: &lock.of, others: read_mode }
+            Reading { mode, of: &lock.of, others: read_mode, role }
         }
     };
     bind_body(context, &query.body, &query.order_by, query.limit.as_ref(), parent, reading)
@@ -101,6 +105,7 @@ fn bind_body(
         }
         Body::Nested(query) if !query.into.is_client() => Err(Error::misplaced_into()),
         Body::Nested(query) if order_by.is_empty() && limit.is_none() => {
+            context.role.set(reading.role);
             bind_query(context, query, parent, reading.mode)
         }
         // Parentheses around a query without an order of its own change nothing.
@@ -108,12 +113,14 @@ fn bind_body(
             bind_body(context, &query.body, order_by, limit, parent, reading)
         }
         Body::Nested(query) => {
+            context.role.set(reading.role.of_part());
             let mut parts = Parts::default();
             parts.add(bind_query(context, query, parent, reading.mode)?, None);
             finish_union(context, parts, order_by, limit)
         }
         Body::Set { .. } => {
             let mut parts = Parts::default();
+            let reading = Reading { role: reading.role.of_part(), ..reading };
             flatten(context, body, parent, reading, &mut parts)?;
             finish_union(context, parts, order_by, limit)
         }
@@ -150,7 +157,7 @@ impl Parts {
 /// A part that stands alone.
 pub(super) fn bind_part(context: &PlanContext<'_>, body: &Body) -> Result<(logical::Query, Vec<Expr>)> {
     let mode = context.plain_reads;
-    bind_body(context, body, &[], None, None, Reading { mode, of: &[], others: mode })
+    bind_body(context, body, &[], None, None, Reading { mode, of: &[], others: mode, role: Role::Read })
 }
 
 /// The rows of VALUES: each is a query without tables.

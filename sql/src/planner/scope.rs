@@ -15,6 +15,7 @@ use storage::{ColumnSet, Definition, ReadMode, TableUse};
 
 use super::hinted::BlockHints;
 use super::logical::{self, Derived, Source};
+use super::role::{Naming, Role};
 use super::{OutputColumn, PlanContext, SourceColumn, SourceKind, WindowCall, json_table};
 use crate::accounts::Privileges;
 use crate::catalog::database_of;
@@ -45,6 +46,11 @@ pub struct Level<'a> {
     pub named_windows: &'a [(String, ast::WindowSpec)],
     pub windows: RefCell<Vec<WindowCall>>,
     pub read_mode: ReadMode,
+    pub role: Role,
+    /// What it takes to name a column in the clause that is being bound.
+    pub naming: RefCell<Naming>,
+    /// Slots that may not be read, with the refusals, of a table that has the names of a view.
+    pub refused: Vec<(usize, Error)>,
     /// The documents of the JSON_TABLEs, which are bound when all tables are known: of which source, and what it sees.
     pub documents: Vec<(usize, ast::Expr, Visible)>,
 }
@@ -90,6 +96,9 @@ impl<'a> Level<'a> {
             named_windows: &[],
             windows: RefCell::default(),
             read_mode,
+            role: Role::Read,
+            naming: RefCell::default(),
+            refused: Vec::new(),
             documents: Vec::new(),
         }
     }
@@ -152,8 +161,9 @@ impl<'a> Level<'a> {
                     (false, Some(_)) => Some(&outside),
                     (false, None) => None,
                 };
-                let (query, outer) = self.context.bind_query(query, parent, self.context.plain_reads)?;
-                let source = self.add_derived(self.context.derived(query), alias, "", columns)?;
+                let plain_reads = self.context.plain_reads;
+                let (derived, outer) = self.context.bind_derived(query, parent, plain_reads, Role::Derived)?;
+                let source = self.add_derived(derived, alias, "", columns)?;
                 self.sources[source].lateral = outer;
                 source
             }
@@ -267,7 +277,8 @@ impl<'a> Level<'a> {
         if let Some(locked) = context.locked {
             locked.check(database, name, alias, wanted)?;
         }
-        let (described, derived) = context.bind_view(view, self.read_mode)?;
+        let role = if self.role == Role::Changed { Role::Changed } else { Role::Derived };
+        let (described, derived) = context.bind_view(view, self.read_mode, role)?;
         let source = self.add_derived(derived, alias, database, &described.columns)?;
         if context.rights.depends_on_columns(Privileges::SELECT, database, name) {
             for (at, column) in described.columns.iter().enumerate() {
@@ -315,44 +326,6 @@ impl<'a> Level<'a> {
     fn slot_name(&self, slot: usize) -> &str {
         let (source, column) = self.slots[slot];
         &self.sources[source as usize].columns[column as usize].name
-    }
-
-    /// Whether the session may read a table, or at least some of its columns, in the way that the query reads it.
-    fn check_reads(&self, name: &TableName) -> Result<()> {
-        let Some((database, table)) = self.context.checked_table(name)? else { return Ok(()) };
-        let rights = self.context.rights;
-        rights.need_some(Privileges::SELECT, database, table)?;
-        if information_schema::tells_of_the_engine(database, table) {
-            rights.need(Privileges::PROCESS)?;
-        }
-        if matches!(self.read_mode, ReadMode::Exclusive(_)) {
-            let one_of = Privileges::UPDATE | Privileges::DELETE | Privileges::LOCK_TABLES;
-            rights.need_any(one_of, "SELECT with locking clause", database, table)?;
-        }
-        Ok(())
-    }
-
-    /// A column is read.
-    pub fn check_read(&self, slot: usize) -> Result<()> {
-        let (source, column) = self.slots[slot];
-        let source = &self.sources[source as usize];
-        match (source.unreadable.contains(column as usize), source.granted_name()) {
-            (true, Some(table)) => {
-                let column = &source.columns[column as usize].name;
-                self.context.rights.need_column(Privileges::SELECT, &source.database, table, column)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// `*` reads a column. Which columns there are is not told to those who may not read all of them.
-    pub fn check_read_all(&self, slot: usize) -> Result<()> {
-        let (source, column) = self.slots[slot];
-        let source = &self.sources[source as usize];
-        match (source.unreadable.contains(column as usize), source.granted_name()) {
-            (true, Some(table)) => Err(self.context.rights.table_refused("SELECT", table)),
-            _ => Ok(()),
-        }
     }
 
     /// Adds one stored or virtual table. Its columns are checked when they are read; whether the table may be used is
@@ -589,17 +562,6 @@ impl<'a> Level<'a> {
         let mut subqueries = self.subqueries.borrow_mut();
         subqueries.push(logical::Subquery { query, outer });
         Ok(Subquery { id: subqueries.len() - 1, columns })
-    }
-}
-
-impl Source {
-    /// The name of the table or view on which privileges are granted.
-    fn granted_name(&self) -> Option<&str> {
-        match &self.kind {
-            SourceKind::Table(table) => Some(&table.name),
-            SourceKind::Derived(derived) => derived.view.as_ref().map(|view| &*view.name),
-            SourceKind::Virtual(_) | SourceKind::JsonTable(_) => None,
-        }
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use storage::schema::same_name;
 use storage::{ReadMode, Table};
 
-use super::bind::{bind_group, bind_items, bind_limit, bind_order};
+use super::bind::{Item, bind_group, bind_items, bind_limit, bind_order};
 use super::clause::{Clause, Lookup};
 use super::logical::{Block, Derived, Group, Query, Source};
 use super::members::by_number;
+use super::role::Role;
 use super::scope::Level;
 use super::{Origin, OutputColumn, PlanContext, SourceKind, definition, grouping, hints, nest, rollup, rules, window};
 use crate::error::{Error, Result};
@@ -24,6 +25,7 @@ pub struct Reading<'q> {
     pub of: &'q [ast::TableName],
     /// How those are read that are not named.
     pub others: ReadMode,
+    pub role: Role,
 }
 
 impl Reading<'_> {
@@ -55,6 +57,7 @@ pub fn bind_select(
     window::check_names(&select.windows)?;
     let select_number = context.next_select_number();
     let mut level = Level::new(context, parent, reading.mode);
+    level.role = reading.role;
     let tree = level.from(&select.from)?;
     reading.apply(&mut level)?;
     level.hints = hints::apply(context, &select.hints, select_number, &mut level.sources);
@@ -64,6 +67,8 @@ pub fn bind_select(
     let level = level;
 
     let mut items = bind_items(&level, select)?;
+    let refused = refused(&mut items);
+    let selects_subqueries = !level.subqueries.borrow().is_empty();
     let aliases: Vec<(Box<str>, Expr)> = items.iter().map(|item| (item.name.clone(), item.expr.clone())).collect();
 
     let filter = match &select.filter {
@@ -155,8 +160,21 @@ pub fn bind_select(
         limit,
         calc_found_rows: select.calc_found_rows,
         subqueries: level.subqueries.into_inner(),
+        refused,
     };
+    // Of a query that is not merged, or whose rows come in the order of its columns, all is read.
+    if let Some((_, error)) = block.refused.first()
+        && (selects_subqueries || !block.order.is_empty() || !rules::selects_only(&block))
+    {
+        return Err(error.clone());
+    }
     Ok((Query::Block(Box::new(block)), level.outer.into_inner()))
+}
+
+/// The items that may not be read, with the refusals that wait for who reads them.
+fn refused(items: &mut [Item]) -> Vec<(usize, Error)> {
+    let refused = items.iter_mut().enumerate().filter_map(|(at, item)| Some((at, item.refused.take()?)));
+    refused.collect()
 }
 
 /// Whether a source is LATERAL or a JSON_TABLE: such a one reads rows of the tables written before it.

@@ -17,6 +17,7 @@ use format::collation::Charset;
 use storage::{Column, Definition, DefinitionKind, ReadMode, TrxOptions};
 
 use super::logical::{Derived, ViewOf};
+use super::role::Role;
 use super::{PlanContext, made};
 use crate::accounts::Rights;
 use crate::catalog::{OrSqlError, database_of};
@@ -93,6 +94,8 @@ impl DescribeViews for ViewDescriber<'_> {
             next_select: Cell::new(0),
             reads_values: Cell::new(false),
             stored_only: true,
+            defines_view: false,
+            role: Cell::default(),
             views: RefCell::default(),
             inside: RefCell::default(),
             runs_programs: Cell::new(false),
@@ -100,7 +103,7 @@ impl DescribeViews for ViewDescriber<'_> {
             waiting_hints: RefCell::default(),
             time_limit_ms: Cell::new(None),
         };
-        let (view, derived) = context.bind_view(definition, ReadMode::Consistent)?;
+        let (view, derived) = context.bind_view(definition, ReadMode::Consistent, Role::Derived)?;
         let columns = view.columns.into_iter().zip(&derived.columns);
         Ok(columns.map(|(name, column)| made::column(&name, column, column.column_type.clone())).collect())
     }
@@ -151,6 +154,8 @@ impl PlanContext<'_> {
             next_select: self.next_select.clone(),
             reads_values: self.reads_values.clone(),
             stored_only: true,
+            defines_view: false,
+            role: Cell::default(),
             views: RefCell::new(self.views.take()),
             inside: RefCell::new(self.inside.take()),
             runs_programs: self.runs_programs.clone(),
@@ -184,7 +189,7 @@ impl PlanContext<'_> {
     }
 
     /// The query of a view. Whether the view may be used is the caller's to check.
-    pub fn bind_view(&self, definition: &Definition, read_mode: ReadMode) -> Result<(View, Rc<Derived>)> {
+    pub fn bind_view(&self, definition: &Definition, read_mode: ReadMode, role: Role) -> Result<(View, Rc<Derived>)> {
         let view = View::decode(&definition.bytes)?;
         let place = (definition.database.clone(), definition.name.clone());
         if self.inside.borrow().contains(&place) {
@@ -192,15 +197,18 @@ impl PlanContext<'_> {
         }
         self.inside.borrow_mut().push(place);
         let bound = self.inside(&view, |inner| {
-            let (query, _) = inner.bind_query(&view.query()?, None, read_mode)?;
-            if query.columns().len() != view.columns.len() {
+            let (derived, _) = inner.bind_derived(&view.query()?, None, read_mode, role)?;
+            if derived.columns.len() != view.columns.len() {
                 return Err(Error::view_invalid(&definition.database, &definition.name));
             }
-            Ok(inner.derived(query))
+            Ok(derived)
         });
         self.inside.borrow_mut().pop();
         let mut derived = bound.map_err(|error| told_of(definition, error))?;
         if let Some(own) = Rc::get_mut(&mut derived) {
+            for (_, error) in &mut own.refused {
+                *error = told_of(definition, error.clone());
+            }
             own.view = Some(ViewOf {
                 database: definition.database.clone(),
                 name: definition.name.clone(),

@@ -12,10 +12,12 @@ use super::clause::Clause;
 use super::defaults::defaults;
 use super::joined_change::JoinedUpdatePlan;
 use super::logical::Block;
+use super::role::Role;
 use super::row_rules::RowRules;
 use super::scope::Level;
 use super::triggers::Triggers;
-use super::view_target::{check_columns, check_limited, check_of, check_rights};
+use super::view_rights::check_below;
+use super::view_target::{check_columns, check_limited, check_of};
 use super::{PlanContext, SelectPlan, SourceKind, joined_view, physical, rules};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
@@ -45,22 +47,34 @@ pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<De
     }
 }
 
+/// What an UPDATE or DELETE does to a view.
+struct Change<'d> {
+    definition: &'d Definition,
+    alias: Option<&'d str>,
+    read_mode: ReadMode,
+    wanted: Privileges,
+    statement: &'static str,
+}
+
 /// The rows of an UPDATE or DELETE of a view, as a query of its table. `bind` gives the expressions over the view's columns
-/// that are needed beside; they are returned over the table's. No table: there are several to be updated.
+/// that are needed beside, and the columns that it assigns; the expressions are returned over the table's. No table: there
+/// are several to be updated.
 fn rows(
     context: &PlanContext<'_>,
-    definition: &Definition,
-    alias: Option<&str>,
+    change: &Change<'_>,
     query: &RowsQuery<'_>,
-    read_mode: ReadMode,
-    statement: &str,
-    bind: impl FnOnce(&Level<'_>) -> Result<Vec<Expr>>,
+    bind: impl FnOnce(&Level<'_>) -> Result<(Vec<Expr>, Vec<usize>)>,
 ) -> Result<(Block, Option<Arc<Table>>)> {
+    let Change { definition, alias, read_mode, wanted, statement } = *change;
     let shown = alias.unwrap_or(&definition.name);
     let mut level = Level::new(context, None, read_mode);
+    level.role = Role::Changed;
     level.add_view(definition, alias)?;
     let level = level;
-    let output = bind(&level)?;
+    let (output, assigned) = bind(&level)?;
+    if let SourceKind::Derived(derived) = &level.sources[0].kind {
+        check_below(context, definition, derived, wanted, &assigned)?;
+    }
     let mut block = rows_of(context, level, query)?;
     block.output = output;
     let refused = || Error::target_not_updatable(shown, statement);
@@ -97,16 +111,18 @@ fn update_view(
     definition: &Arc<Definition>,
     alias: Option<&str>,
 ) -> Result<Updating> {
-    check_rights(context, definition, Privileges::UPDATE)?;
+    context.rights.need_for_rows(Privileges::UPDATE, &definition.database, &definition.name)?;
     let query = RowsQuery { filter: update.filter.as_ref(), order_by: &update.order_by, limit: update.limit.as_ref() };
     let mut names = Vec::new();
     let bind = |level: &Level<'_>| {
         let mut output = Vec::new();
+        let mut assigned = Vec::new();
         for (name, value) in &update.assignments {
             let column = level
                 .find(name, &level.all, "field list")?
                 .ok_or_else(|| Error::unknown_column(&super::scope::display(name), "field list"))?;
             names.push(level.sources[0].columns[column].name.clone());
+            assigned.push(column);
             output.push(level.expr(column));
             output.push(match value {
                 // In its place: the column that gets its default.
@@ -115,10 +131,16 @@ fn update_view(
             });
         }
         output.extend((0..level.sources[0].columns.len()).map(|column| level.expr(column)));
-        Ok(output)
+        Ok((output, assigned))
     };
-    let read_mode = ReadMode::Exclusive(IfLocked::Committed);
-    let (mut block, table) = rows(context, definition, alias, &query, read_mode, "UPDATE", bind)?;
+    let change = Change {
+        definition,
+        alias,
+        read_mode: ReadMode::Exclusive(IfLocked::Committed),
+        wanted: Privileges::UPDATE,
+        statement: "UPDATE",
+    };
+    let (mut block, table) = rows(context, &change, &query, bind)?;
     let Some(table) = table else {
         if !update.order_by.is_empty() {
             return Err(Error::wrong_usage("UPDATE", "ORDER BY"));
@@ -188,11 +210,16 @@ fn delete_from_view(
     if !delete.returning.is_empty() {
         return Err(Error::unsupported("RETURNING of changes of views"));
     }
-    check_rights(context, definition, Privileges::DELETE)?;
+    context.rights.need_for_rows(Privileges::DELETE, &definition.database, &definition.name)?;
     let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };
     let alias = delete.alias.as_deref();
-    let all = |level: &Level<'_>| Ok((0..level.sources[0].columns.len()).map(|column| level.expr(column)).collect());
-    let (mut block, table) = rows(context, definition, alias, &query, ReadMode::EXCLUSIVE, "DELETE", all)?;
+    let all = |level: &Level<'_>| {
+        let columns = (0..level.sources[0].columns.len()).map(|column| level.expr(column));
+        Ok((columns.collect(), Vec::new()))
+    };
+    let change =
+        Change { definition, alias, read_mode: ReadMode::EXCLUSIVE, wanted: Privileges::DELETE, statement: "DELETE" };
+    let (mut block, table) = rows(context, &change, &query, all)?;
     let table = table.ok_or_else(|| Error::view_delete_join(&definition.database, &definition.name))?;
     let columns = std::mem::take(&mut block.output);
     if delete.limit.is_some() {

@@ -13,19 +13,19 @@
 //!   nothing                   do not              as u says
 //! ```
 //!
-//! Each view's definer needs on what it names what the statement does; the session needs it on the view alone.
+//! Which rights this takes below the view is in `view_rights`.
 
-use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use storage::schema::same_name;
-use storage::{Definition, DefinitionKind, ReadMode, Table};
+use storage::{Definition, ReadMode, Table};
 
 use super::logical::{Block, Derived, Query, Source};
-use super::view::{rights_of, told_of};
+use super::role::Role;
+use super::view_rights::{check_below, unreadable};
 use super::{PlanContext, SourceKind, SubqueryPlan, rules};
-use crate::accounts::{Privileges, Rights};
+use crate::accounts::Privileges;
 use crate::error::{Error, Result};
 use crate::expression::Expr;
 use crate::parser::ast::{self, CheckOption};
@@ -46,6 +46,8 @@ pub struct InsertTarget {
     pub table: Arc<Table>,
     /// The columns of the view, and which of the table each is.
     pub columns: Vec<(String, usize)>,
+    /// Columns of the view that may not be read, with the refusals.
+    pub unreadable: Vec<(String, Error)>,
     pub check: Option<ViewCheck>,
 }
 
@@ -106,61 +108,6 @@ pub fn kind_of(query: Query) -> (bool, bool) {
     (merges, merges && tables && has_column && rules::selects_only(&block))
 }
 
-/// Every view from one on down to its table needs the privileges, each with the rights of the one above.
-pub(super) fn check_rights(context: &PlanContext<'_>, definition: &Definition, wanted: Privileges) -> Result<()> {
-    let by_column = wanted & Privileges::COLUMN;
-    let need = |rights: &Rights, database: &str, name: &str| {
-        rights.need_some(by_column, database, name)?;
-        rights.need_table(wanted - by_column, database, name)
-    };
-    need(context.rights, &definition.database, &definition.name)?;
-    let engine = &context.instance.engine;
-    let mut rights = Cow::Borrowed(context.rights);
-    let mut view = View::decode(&definition.bytes)?;
-    // Views below a view were there when it was bound; a chain has an end, because it is not recursive.
-    loop {
-        rights = Cow::Owned(rights_of(context.instance, &rights, &view)?.into_owned());
-        let [(database, name)] = &view.tables[..] else { return Ok(()) };
-        need(&rights, database, name).map_err(|error| told_of(definition, error))?;
-        let Some(below) = engine.definition(DefinitionKind::View, database, name) else { return Ok(()) };
-        view = View::decode(&below.bytes)?;
-    }
-}
-
-/// The definer of a view, and of each below it on the way to a table, needs the privileges on what it reads there.
-pub(super) fn check_way(
-    context: &PlanContext<'_>,
-    definition: &Definition,
-    table: &Table,
-    wanted: Privileges,
-) -> Result<()> {
-    fn way(
-        context: &PlanContext<'_>,
-        rights: &Rights,
-        definition: &Definition,
-        table: &Table,
-        wanted: Privileges,
-    ) -> Result<bool> {
-        let view = View::decode(&definition.bytes)?;
-        let own = rights_of(context.instance, rights, &view)?;
-        for (database, name) in &view.tables {
-            let below = context.instance.engine.definition(DefinitionKind::View, database, name);
-            let leads = match &below {
-                Some(below) => way(context, &own, below, table, wanted)?,
-                None => *database == *table.database && *name == *table.name,
-            };
-            if leads {
-                let by_column = wanted & Privileges::COLUMN;
-                own.need_some(by_column, database, name)?;
-                own.need_table(wanted - by_column, database, name)?;
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-    way(context, context.rights, definition, table, wanted).map(drop).map_err(|error| told_of(definition, error))
-}
-
 /// Removes the conditions that CHECK OPTION does not ask for.
 fn keep_checked(block: &mut Block, check: Option<CheckOption>, cascaded: bool) {
     if check.is_none() && !cascaded {
@@ -180,7 +127,7 @@ fn keep_checked(block: &mut Block, check: Option<CheckOption>, cascaded: bool) {
 
 /// The conditions that rows written through a view must meet.
 pub(super) fn check_of(context: &PlanContext<'_>, definition: &Definition) -> Result<Option<ViewCheck>> {
-    let (view, mut derived) = context.bind_view(definition, ReadMode::Consistent)?;
+    let (view, mut derived) = context.bind_view(definition, ReadMode::Consistent, Role::Changed)?;
     let Some(own) = Rc::get_mut(&mut derived) else { return Ok(None) };
     if let Query::Block(block) = own.query.get_mut() {
         keep_checked(block, view.check, false);
@@ -205,7 +152,7 @@ fn insert_into_join(
     view: &View,
     block: &Block,
     given: &[String],
-    wanted: Privileges,
+    unreadable: Vec<(String, Error)>,
 ) -> Result<InsertTarget> {
     let refused = || Error::target_not_insertable(&definition.name);
     let (database, name) = (&*definition.database, &*definition.name);
@@ -237,14 +184,13 @@ fn insert_into_join(
         }
         columns.push((name.clone(), column as usize));
     }
-    check_way(context, &definition, &table, wanted)?;
     if let Some(locked) = context.locked {
         locked.check(database, name, name, storage::TableUse::Write)?;
     }
     if check_of(context, &definition)?.is_some() {
         return Err(Error::unsupported("WITH CHECK OPTION where tables are joined"));
     }
-    Ok(InsertTarget { definition, table, columns, check: None })
+    Ok(InsertTarget { definition, table, columns, unreadable, check: None })
 }
 
 /// Whether a query reads a table, itself or through views.
@@ -288,20 +234,32 @@ pub(super) fn check_limited(
     }
 }
 
-/// The view that an INSERT or REPLACE names, if it does.
+/// The view that an INSERT or REPLACE names, if it does; `updated` are the assignments of ON DUPLICATE KEY UPDATE.
 pub fn insert_target(
     context: &PlanContext<'_>,
     name: &ast::TableName,
     given: &[String],
+    updated: &[(ast::ColumnName, ast::Expr)],
     wanted: Privileges,
 ) -> Result<Option<InsertTarget>> {
     let Some(definition) = context.find_view(name)? else { return Ok(None) };
-    check_rights(context, &definition, wanted)?;
-    let (view, mut derived) = context.bind_view(&definition, ReadMode::EXCLUSIVE)?;
+    context.rights.need_for_rows(wanted, &definition.database, &definition.name)?;
+    let (view, mut derived) = context.bind_view(&definition, ReadMode::EXCLUSIVE, Role::Changed)?;
+    let at = |name: &str| view.columns.iter().position(|own| same_name(own, name));
+    let inserted = match given {
+        [] => (0..view.columns.len()).collect(),
+        given => given.iter().filter_map(|name| at(name)).collect::<Vec<_>>(),
+    };
+    check_below(context, &definition, &derived, wanted - Privileges::UPDATE, &inserted)?;
+    if wanted.has(Privileges::UPDATE) {
+        let updated: Vec<usize> = updated.iter().filter_map(|(name, _)| at(&name.name)).collect();
+        check_below(context, &definition, &derived, Privileges::UPDATE, &updated)?;
+    }
+    let unreadable = unreadable(context, &definition, &view, &derived);
     let refused = || Error::target_not_insertable(&name.name);
     let block = merged(&mut derived).ok_or_else(refused)?;
     if rules::selects_only(&block) && block.sources.len() > 1 {
-        return insert_into_join(context, definition, &view, &block, given, wanted).map(Some);
+        return insert_into_join(context, definition, &view, &block, given, unreadable).map(Some);
     }
     if !is_table(&block) {
         return Err(refused());
@@ -323,5 +281,5 @@ pub fn insert_target(
         locked.check(&definition.database, &definition.name, &name.name, storage::TableUse::Write)?;
     }
     let check = check_of(context, &definition)?;
-    Ok(Some(InsertTarget { definition, table, columns, check }))
+    Ok(Some(InsertTarget { definition, table, columns, unreadable, check }))
 }

@@ -193,6 +193,7 @@ fn bind_parts(context: &PlanContext<'_>, written: &ast::CommonTable) -> Result<Q
         columns: columns.clone(),
         query: Query::Working(columns.clone()).into(),
         view: None,
+        refused: Vec::new(),
     });
     let mut bound = Vec::with_capacity(members.len());
     for (_, body) in members {

@@ -118,8 +118,7 @@ impl Session {
     pub(super) fn check_event(&self, name: &TableName, definer: Option<&ast::UserName>) -> Result<()> {
         let database = database_of(name, self.state.database.as_deref())?;
         self.rights.need_database(Privileges::EVENT, database)?;
-        let is_own = definer.is_none_or(|own| self.account_name(own) == self.rights.account);
-        if is_own { Ok(()) } else { self.need_super_or("SET_USER_ID") }
+        self.check_definer_named(definer)
     }
 
     pub(super) fn create_event(&mut self, create: &CreateEvent) -> Result<()> {

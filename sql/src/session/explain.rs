@@ -35,6 +35,7 @@ impl Session {
         let Some(plan) = self.plan(statement, 0, &[])? else {
             return Err(Error::unsupported("EXPLAIN of this statement"));
         };
+        self.check_explained(&plan)?;
         self.warn_of_plan(&plan.warnings);
         let text = match form {
             ExplainForm::Table => None,
@@ -94,6 +95,7 @@ impl Session {
             let Some(mut plan) = self.plan(statement, 0, &[])? else {
                 return Err(Error::unsupported("EXPLAIN ANALYZE on this statement"));
             };
+            self.check_explained(&plan)?;
             if let Plan::Query { plan: QueryPlan::Select(select), .. } = &mut plan.plan {
                 select.stored = None;
             }

@@ -6,10 +6,12 @@ use std::time::Duration;
 use storage::{DefinitionKind, NameLockMode, TableUse};
 
 use super::Session;
+use crate::accounts::{Privileges, Rights};
 use crate::catalog::{OrSqlError, database_of};
 use crate::error::{Error, Result};
 use crate::information_schema::is_virtual;
 use crate::parser::ast::{Maintenance, Statement, TableLock, TableName};
+use crate::planner::view::{rights_of, told_of};
 use crate::read_lock::{GLOBAL, Passage};
 use crate::status::Counter;
 use crate::table_locks::{LockedTable, LockedTables};
@@ -123,6 +125,7 @@ impl Session {
         // A name that does not exist needs no wait; a table may be dropped while another one is waited for.
         check()?;
         // A view is locked with what it is made of.
+        self.check_below_locked(&tables)?;
         let inside = self.tables_of_views(&tables)?;
         let all = tables.iter().map(|table| (&*table.database, &*table.name, table.allowed));
         let inside = inside.iter().map(|(database, name, allowed)| (&**database, &**name, *allowed));
@@ -133,6 +136,30 @@ impl Session {
         // Cached plans were made without regard to the locks.
         self.forget_plans();
         Ok(())
+    }
+
+    /// LOCK TABLES of a view takes SELECT and LOCK TABLES on what it is made of, of its definer, or of the session with SQL
+    /// SECURITY INVOKER.
+    fn check_below_locked(&self, tables: &[LockedTable]) -> Result<()> {
+        fn below(session: &Session, above: &Rights, database: &str, name: &str) -> Result<()> {
+            let instance = &session.instance;
+            let Some(definition) = instance.engine.definition(DefinitionKind::View, database, name) else {
+                return Ok(());
+            };
+            let view = View::decode(&definition.bytes)?;
+            let own = rights_of(instance, above, &view)?;
+            for (database, name) in view.tables.iter().filter(|(database, _)| !is_virtual(database)) {
+                own.need_database(Privileges::LOCK_TABLES, database)
+                    .and_then(|()| own.need_some(Privileges::SELECT, database, name))
+                    .and_then(|()| below(session, &own, database, name))
+                    .map_err(|error| told_of(&definition, error))?;
+            }
+            Ok(())
+        }
+        if self.rights.is_internal() {
+            return Ok(());
+        }
+        tables.iter().try_for_each(|table| below(self, &self.rights, &table.database, &table.name))
     }
 
     /// The tables and views that the views among some tables are made of, all the way down.

@@ -217,7 +217,7 @@ impl Session {
             {
                 return Ok(None);
             }
-            Statement::CreateView(create) => self.logged_view(create),
+            Statement::CreateView(create) => self.logged_view(create)?,
             Statement::DropTables { tables, .. } => {
                 let mut names = Vec::new();
                 for table in tables {

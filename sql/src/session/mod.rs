@@ -65,6 +65,7 @@ mod log;
 mod measure;
 mod plan;
 mod privileges;
+mod privileges_shown;
 mod program;
 mod replay;
 mod replica;

@@ -13,6 +13,7 @@ use super::dispatch::changes_password;
 use super::program::Runner;
 use super::uses::{Uses, each_step, each_step_of};
 use super::{Done, Prepared, Session, Surroundings};
+use crate::accounts::Privileges;
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result, Warning};
 use crate::executor::change::Changes;
@@ -110,6 +111,8 @@ impl Session {
             next_select: Cell::new(0),
             reads_values: Cell::new(false),
             stored_only: false,
+            defines_view: false,
+            role: Cell::default(),
             views: RefCell::default(),
             inside: RefCell::default(),
             runs_programs: Cell::new(false),
@@ -144,7 +147,7 @@ impl Session {
                 let limited = if surroundings.is_inner { None } else { self.with_select_limit(query) };
                 let query = limited.as_ref().unwrap_or(query);
                 if matches!(query.into, SelectInto::Outfile { .. } | SelectInto::Dumpfile(_)) {
-                    surroundings.rights.need_file()?;
+                    surroundings.rights.need(Privileges::FILE)?;
                 }
                 let plan = context.plan_query(query, plain_reads)?;
                 match &query.into {

@@ -10,8 +10,8 @@
 use std::collections::BTreeSet;
 
 use super::Session;
-use super::routine::routine_kind;
 use crate::accounts::admission::{Admission, Share};
+use crate::accounts::grants::RoutineKind;
 use crate::accounts::rights::Rights;
 use crate::accounts::{Account, AccountMap, Key, Plugin, Privileges};
 use crate::catalog::database_of;
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::information_schema;
 use crate::parser::ast::{
     AccountOptions, AccountStatement, AlterAction, CreateTable, FlushItem, ForeignKeySpec, Maintenance,
-    PartitionAction, ProgramKind, SetItem, Show, Statement, TableName, UserName, VariableScope, Xa,
+    PartitionAction, ProgramKind, SetItem, Statement, TableName, UserName, VariableScope, Xa,
 };
 
 /// Variables of a session that only an administrator may set: they change what is logged or replicated.
@@ -163,7 +163,7 @@ impl Session {
         match statement {
             Statement::Account(statement) => self.check_account_statement(statement),
             Statement::Show(show) => self.check_show(show),
-            Statement::Describe { table, .. } => self.check_shown_table(table, Privileges::SELECT, "SELECT"),
+            Statement::Describe { table, .. } => self.check_shown_table(table),
             Statement::Set(items) => items.iter().try_for_each(|item| self.check_set(item)),
             Statement::SetStatement { variables, .. } => variables.iter().try_for_each(|(name, value)| {
                 self.check_set(&SetItem::System { scope: None, name: name.clone(), value: value.clone() })
@@ -213,6 +213,19 @@ impl Session {
         self.rights.need_global(self.rights.is_super_or(name), &format!("SUPER or {name}"))
     }
 
+    pub(super) fn check_definer_named(&self, definer: Option<&UserName>) -> Result<()> {
+        definer.map_or(Ok(()), |name| self.check_may_define_as(&self.account_name(name)))
+    }
+
+    /// Another definer than oneself takes SET_USER_ID, and SYSTEM_USER if that account has it.
+    fn check_may_define_as(&self, definer: &Key) -> Result<()> {
+        if *definer == self.rights.account {
+            return Ok(());
+        }
+        self.need_super_or("SET_USER_ID")?;
+        self.check_system_users(std::iter::once(definer))
+    }
+
     fn need(&self, name: &str) -> Result<()> {
         self.rights.need_global(self.rights.has_dynamic(name), name)
     }
@@ -224,13 +237,13 @@ impl Session {
     }
 
     /// Database and name of a table whose privileges count: not a temporary table of the session.
-    fn checked_table<'n>(&'n self, table: &'n TableName) -> Result<Option<(&'n str, &'n str)>> {
+    pub(super) fn checked_table<'n>(&'n self, table: &'n TableName) -> Result<Option<(&'n str, &'n str)>> {
         let database = database_of(table, self.state.database.as_deref())?;
         let own = self.temporary.as_ref().is_some_and(|tables| tables.table(database, &table.name).is_some());
         Ok((!own).then_some((database, table.name.as_str())))
     }
 
-    fn is_view(&self, database: &str, name: &str) -> bool {
+    pub(super) fn is_view(&self, database: &str, name: &str) -> bool {
         information_schema::find_view(&self.instance, database, name).is_some()
     }
 
@@ -286,8 +299,7 @@ impl Session {
                 let drops = create.alter || create.or_replace;
                 let drop = if drops { Privileges::DROP } else { Privileges::NONE };
                 rights.need_table(Privileges::CREATE_VIEW | drop, database, name)?;
-                let is_own = create.definer.as_ref().is_none_or(|own| self.account_name(own) == rights.account);
-                if is_own { Ok(()) } else { self.need_super_or("SET_USER_ID") }
+                self.check_may_define_as(&self.head_of(create)?.definer)
             }
             Statement::CreateRoutine(create) => {
                 let database = database_of(&create.name, self.state.database.as_deref())?;
@@ -295,8 +307,7 @@ impl Session {
                 if create.or_replace {
                     self.need_routine(create.kind, &create.name, Privileges::ALTER_ROUTINE, "alter routine")?;
                 }
-                let is_own = create.definer.as_ref().is_none_or(|own| self.account_name(own) == rights.account);
-                if is_own { Ok(()) } else { self.need_super_or("SET_USER_ID") }
+                self.check_definer_named(create.definer.as_ref())
             }
             Statement::AlterRoutine(alter) => {
                 self.need_routine(alter.kind, &alter.name, Privileges::ALTER_ROUTINE, "alter routine")
@@ -307,8 +318,7 @@ impl Session {
             Statement::CreateTrigger(create) => {
                 let database = self.trigger_database(create)?;
                 rights.need_table(Privileges::TRIGGER, &database, &create.table.name)?;
-                let is_own = create.definer.as_ref().is_none_or(|own| self.account_name(own) == rights.account);
-                if is_own { Ok(()) } else { self.need_super_or("SET_USER_ID") }
+                self.check_definer_named(create.definer.as_ref())
             }
             Statement::CreateEvent(create) => self.check_event(&create.name, create.definer.as_ref()),
             Statement::AlterEvent(alter) => {
@@ -332,7 +342,7 @@ impl Session {
             Statement::Maintain { action, tables, .. } => tables.iter().try_for_each(|table| {
                 let Some((database, name)) = self.checked_table(table)? else { return Ok(()) };
                 match action {
-                    Maintenance::Check => rights.need_any(Privileges::TABLE, "SELECT", database, name),
+                    Maintenance::Check => rights.need_described(database, name),
                     Maintenance::Checksum => rights.need_some(Privileges::SELECT, database, name),
                     _ => rights.need_table(Privileges::SELECT | Privileges::INSERT, database, name),
                 }
@@ -346,7 +356,7 @@ impl Session {
         let rights = &self.rights;
         let database = database_of(name, self.state.database.as_deref())?;
         let key = name.name.to_lowercase();
-        match rights.is_internal() || rights.on_routine(database, routine_kind(kind), &key).has(wanted) {
+        match rights.is_internal() || rights.on_routine(database, RoutineKind::of(kind), &key).has(wanted) {
             true => Ok(()),
             false => {
                 let shown = format!("{database}.{}", name.name);
@@ -395,80 +405,6 @@ impl Session {
         key.references
             .iter()
             .try_for_each(|column| self.rights.need_column(Privileges::REFERENCES, database, name, column))
-    }
-
-    // ----------------------------------------------------------------------- SHOW
-
-    fn check_show(&self, show: &Show) -> Result<()> {
-        let rights = &self.rights;
-        let check_database = |database: &Option<String>| -> Result<()> {
-            let name = database.as_deref().or(self.state.database.as_deref()).ok_or_else(Error::no_database)?;
-            match rights.may_use(name) {
-                true => Ok(()),
-                false => Err(rights.database_refused(name)),
-            }
-        };
-        match show {
-            // Whoever has any global privilege, be it RELOAD alone, may ask, and sees what else it may see: perhaps nothing.
-            Show::Tables { .. }
-            | Show::TableStatus { .. }
-            | Show::OpenTables { .. }
-            | Show::Events { .. }
-            | Show::Triggers { .. }
-                if !rights.global().is_empty() =>
-            {
-                Ok(())
-            }
-            Show::Tables { database, .. }
-            | Show::TableStatus { database, .. }
-            | Show::OpenTables { database, .. }
-            | Show::Events { database, .. }
-            | Show::Triggers { database, .. } => check_database(database),
-            Show::CreateDatabase { name, .. } => check_database(&Some(name.clone())),
-            Show::Columns { table, .. } | Show::Index { table, .. } => self.check_shown_table(
-                table,
-                Privileges::SELECT | Privileges::INSERT | Privileges::UPDATE | Privileges::REFERENCES,
-                "SELECT",
-            ),
-            Show::CreateTable(table) | Show::CreateView(table) => match self.checked_table(table)? {
-                Some((database, name)) if self.is_view(database, name) => {
-                    rights.need_table(Privileges::SHOW_VIEW | Privileges::SELECT, database, name)
-                }
-                Some((database, name)) if !information_schema::is_virtual(database) => {
-                    rights.need_any_of_table(Privileges::TABLE, "SHOW", database, name)
-                }
-                _ => Ok(()),
-            },
-            Show::Engine { .. } => rights.need(Privileges::PROCESS),
-            Show::BinaryLogs | Show::BinaryLogStatus | Show::ReplicaStatus { .. } => {
-                let allowed = rights.global().has_any(Privileges::SUPER | Privileges::REPLICATION_CLIENT);
-                rights.need_global(allowed, "SUPER, REPLICATION CLIENT")
-            }
-            Show::BinaryLogEvents(_) => rights.need(Privileges::REPLICATION_SLAVE),
-            Show::Other(what) if matches!(what.as_str(), "REPLICAS" | "SLAVE HOSTS") => {
-                rights.need(Privileges::REPLICATION_SLAVE)
-            }
-            Show::Grants { user: Some(user), .. } | Show::CreateUser(user) => self.check_shown_account(user),
-            _ => Ok(()),
-        }
-    }
-
-    /// A table is shown to those who have something on it.
-    fn check_shown_table(&self, table: &TableName, wanted: Privileges, command: &str) -> Result<()> {
-        let Some((database, name)) = self.checked_table(table)? else { return Ok(()) };
-        if information_schema::is_virtual(database) {
-            return Ok(());
-        }
-        self.rights.need_any(wanted, command, database, name)
-    }
-
-    fn check_shown_account(&self, user: &UserName) -> Result<()> {
-        let key = self.account_name(user);
-        let is_own = key == self.rights.account || self.rights.active_roles.contains(&key);
-        match is_own {
-            true => Ok(()),
-            false => self.rights.need_database(Privileges::SELECT, "mysql"),
-        }
     }
 
     // ------------------------------------------------------------------ variables

@@ -30,10 +30,6 @@ pub(super) fn kind_of(kind: ProgramKind) -> DefinitionKind {
     }
 }
 
-pub(super) fn routine_kind(kind: ProgramKind) -> RoutineKind {
-    if kind == ProgramKind::Function { RoutineKind::Function } else { RoutineKind::Procedure }
-}
-
 impl Session {
     /// Statements that define stored programs.
     pub(super) fn define_program(
@@ -214,12 +210,12 @@ impl Session {
     fn grant_to_creator(&mut self, kind: ProgramKind, database: &str, key: &str) -> Result<()> {
         let rights = &self.rights;
         let wanted = Privileges::EXECUTE | Privileges::ALTER_ROUTINE;
-        let has = rights.is_internal() || rights.on_routine(database, routine_kind(kind), key).has(wanted);
+        let has = rights.is_internal() || rights.on_routine(database, RoutineKind::of(kind), key).has(wanted);
         if has || !self.instance.variables.on("automatic_sp_privileges") {
             return Ok(());
         }
         let account = rights.account.clone();
-        let place = ((database.to_owned(), key.to_owned()), routine_kind(kind));
+        let place = ((database.to_owned(), key.to_owned()), RoutineKind::of(kind));
         self.instance.accounts.change(|accounts| {
             if let Some(own) = accounts.get_mut(&account) {
                 *own.grants.routines.entry(place.clone()).or_default() |= wanted;
@@ -230,7 +226,7 @@ impl Session {
 
     /// What was granted on a routine goes with it.
     fn forget_grants(&mut self, kind: ProgramKind, database: &str, key: &str) -> Result<()> {
-        let place = ((database.to_owned(), key.to_owned()), routine_kind(kind));
+        let place = ((database.to_owned(), key.to_owned()), RoutineKind::of(kind));
         let has = |account: &crate::accounts::Account| account.grants.routines.contains_key(&place);
         if !self.instance.variables.on("automatic_sp_privileges")
             || !self.instance.accounts.snapshot().values().any(has)

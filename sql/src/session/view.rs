@@ -10,27 +10,49 @@ use format::collation::collation;
 use storage::{Definition, DefinitionKind, ReadMode};
 
 use super::Session;
+use crate::accounts::Key;
 use crate::catalog::{OrSqlError, database_of, storage_error};
 use crate::ddl::check_file_name;
 use crate::describe::quoted;
 use crate::error::{Error, Level, Result, Warning};
 use crate::information_schema;
 use crate::parser::ast::{CreateView, Query, Statement, ViewAlgorithm};
+use crate::planner::role::Role;
 use crate::planner::view_target::kind_of;
 use crate::views::{self, View, print, qualify};
 
+/// What stands before the name of a view.
+pub(super) struct Head {
+    algorithm: ViewAlgorithm,
+    pub(super) definer: Key,
+    as_invoker: bool,
+}
+
 impl Session {
-    /// The account under whose rights a new view reads.
-    fn definer_of(&self, create: &CreateView) -> (String, String) {
-        match &create.definer {
-            Some(name) => self.account_name(name),
-            None if self.rights.is_internal() => ("root".to_owned(), "localhost".to_owned()),
-            None => self.rights.account.clone(),
-        }
+    /// How a view is made, and under whose rights it reads. What ALTER VIEW does not say stays as it is.
+    pub(super) fn head_of(&self, create: &CreateView) -> Result<Head> {
+        let database = database_of(&create.name, self.state.database.as_deref())?;
+        let known = match create.alter {
+            true => self.instance.engine.definition(DefinitionKind::View, database, &create.name.name),
+            false => None,
+        };
+        let known = known.map(|known| View::decode(&known.bytes)).transpose()?;
+        let definer = match (&create.definer, &known) {
+            (Some(name), _) => self.account_name(name),
+            (None, Some(known)) => known.definer.clone(),
+            (None, None) if self.rights.is_internal() => ("root".to_owned(), "localhost".to_owned()),
+            (None, None) => self.rights.account.clone(),
+        };
+        let algorithm = match (create.algorithm, &known) {
+            (ViewAlgorithm::Undefined, Some(known)) => known.algorithm,
+            (said, _) => said,
+        };
+        let as_invoker = create.as_invoker.unwrap_or_else(|| known.is_some_and(|known| known.as_invoker));
+        Ok(Head { algorithm, definer, as_invoker })
     }
 
     /// The statement as the log has it: with the definer, whom a replica could not know.
-    pub(super) fn logged_view(&self, create: &CreateView) -> Vec<u8> {
+    pub(super) fn logged_view(&self, create: &CreateView) -> Result<Vec<u8>> {
         let name = match &create.name.database {
             Some(database) => format!("{}.{}", quoted(database), quoted(&create.name.name)),
             None => quoted(&create.name.name),
@@ -40,12 +62,13 @@ impl Session {
             (false, true) => "CREATE OR REPLACE",
             (false, false) => "CREATE",
         };
-        let head = views::head(create.algorithm, &self.definer_of(create), create.as_invoker);
+        let Head { algorithm, definer, as_invoker } = self.head_of(create)?;
+        let head = views::head(algorithm, &definer, as_invoker);
         let not = if create.if_not_exists { "IF NOT EXISTS " } else { "" };
         let columns: Vec<String> = create.columns.iter().map(|name| quoted(name)).collect();
         let columns = if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(",")) };
         let check = create.check.map_or(String::new(), |check| format!(" WITH {} CHECK OPTION", check.name()));
-        format!("{verb} {head} VIEW {not}{name}{columns} AS {}{check}", create.text).into_bytes()
+        Ok(format!("{verb} {head} VIEW {not}{name}{columns} AS {}{check}", create.text).into_bytes())
     }
 
     pub(super) fn create_view(&mut self, statement: &Statement, create: &CreateView) -> Result<()> {
@@ -58,16 +81,16 @@ impl Session {
             return Err(Error::unknown_database(&database));
         }
         check_file_name(&name, Error::wrong_table_name)?;
-        let definer = self.definer_of(create);
-        let is_known = self.instance.accounts.snapshot().contains_key(&definer);
+        let head = self.head_of(create)?;
+        let is_known = self.instance.accounts.snapshot().contains_key(&head.definer);
         if !is_known {
-            let error = Error::no_such_definer(&definer.0, &definer.1);
+            let error = Error::no_such_definer(&head.definer.0, &head.definer.1);
             match self.rights.is_internal() || self.rights.is_super_or("SET_USER_ID") {
                 true => self.warnings.note(error.code, error.message),
                 false => return Err(error),
             }
         }
-        let view = self.understand_view(create, &database, definer)?;
+        let view = self.understand_view(create, &database, head)?;
         let mut wait = self.trx_options();
         if wait.read_only {
             return Err(Error::read_only_transaction());
@@ -110,7 +133,7 @@ impl Session {
     }
 
     /// What is kept of a view.
-    fn understand_view(&self, create: &CreateView, database: &str, definer: (String, String)) -> Result<View> {
+    fn understand_view(&self, create: &CreateView, database: &str, head: Head) -> Result<View> {
         if !create.query.into.is_client() {
             return Err(Error::view_select_clause("INTO"));
         }
@@ -150,7 +173,7 @@ impl Session {
         if !views::parse(&text).and_then(|query| print::query(&query, None)).is_ok_and(|again| again == text) {
             return Err(Error::unsupported("this query in a view"));
         }
-        let mut algorithm = create.algorithm;
+        let Head { mut algorithm, definer, as_invoker } = head;
         if algorithm == ViewAlgorithm::Merge && !merges {
             let error = Error::view_cannot_merge();
             self.warnings.push(Warning { level: Level::Warning, code: error.code, message: error.message });
@@ -167,7 +190,7 @@ impl Session {
             renames: !create.columns.is_empty(),
             algorithm,
             definer,
-            as_invoker: create.as_invoker,
+            as_invoker,
             check: create.check,
             is_updatable,
             client: settings.statement_charset(),
@@ -182,7 +205,9 @@ impl Session {
         let trx = RefCell::new(self.begin_trx());
         let view = self.view();
         let eval = self.eval_context(&view, &[]);
-        let context = self.plan_context(&eval, &trx, 0, &[], ReadMode::Consistent);
+        let mut context = self.plan_context(&eval, &trx, 0, &[], ReadMode::Consistent);
+        context.defines_view = true;
+        context.role.set(Role::Defined);
         context.inside.borrow_mut().push(place);
         let (query, _) = context.bind_query(query, None, ReadMode::Consistent)?;
         let columns = query.columns().len();

@@ -71,6 +71,8 @@ pub struct Program {
     pub slots: usize,
     /// The variables that are fields of NEW and are assigned.
     pub assigned: Vec<usize>,
+    /// Those that are fields of NEW or OLD and are read.
+    pub read_fields: Vec<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

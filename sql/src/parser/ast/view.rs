@@ -11,10 +11,10 @@ pub struct CreateView {
     /// ALTER VIEW.
     pub alter: bool,
     pub algorithm: ViewAlgorithm,
-    /// None: the account of the session.
+    /// None: the account of the session; with ALTER VIEW what the view has, as with SQL SECURITY and ALGORITHM.
     pub definer: Option<UserName>,
-    /// SQL SECURITY INVOKER.
-    pub as_invoker: bool,
+    /// SQL SECURITY INVOKER, or DEFINER.
+    pub as_invoker: Option<bool>,
     pub name: TableName,
     pub columns: Vec<String>,
     pub query: Box<Query>,

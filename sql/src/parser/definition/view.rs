@@ -10,7 +10,7 @@ impl Parser<'_> {
         let start = self.at;
         let mut algorithm = ViewAlgorithm::Undefined;
         let mut definer = None;
-        let mut as_invoker = false;
+        let mut as_invoker = None;
         if self.is_word("ALGORITHM") && self.is_symbol_at(1, "=") {
             self.at += 2;
             algorithm = match self.take_any_word(&["UNDEFINED", "MERGE", "TEMPTABLE"]) {
@@ -26,8 +26,7 @@ impl Parser<'_> {
         }
         if self.take_words(&["SQL", "SECURITY"]) {
             as_invoker = match self.take_any_word(&["DEFINER", "INVOKER"]) {
-                Some("INVOKER") => true,
-                Some(_) => false,
+                Some(word) => Some(word == "INVOKER"),
                 None => return Err(self.unexpected()),
             };
         }

@@ -109,8 +109,8 @@ impl Parser<'_> {
     pub(super) fn take_program(&mut self, body: Step) -> Result<Program> {
         let unexpected = self.unexpected();
         let scope = *self.program.take().ok_or(unexpected)?;
-        let ProgramScope { variables, cursors, slots, assigned, .. } = scope;
-        Ok(Program { variables, cursors, body, slots, assigned })
+        let ProgramScope { variables, cursors, slots, assigned, read_fields, .. } = scope;
+        Ok(Program { variables, cursors, body, slots, assigned, read_fields })
     }
 
     fn parameter(&mut self, kind: ProgramKind) -> Result<ParameterSpec> {

@@ -35,6 +35,7 @@ pub struct ProgramScope {
     pub next_label: usize,
     pub returns: bool,
     pub assigned: Vec<usize>,
+    pub read_fields: Vec<usize>,
 }
 
 impl ProgramScope {
@@ -51,6 +52,7 @@ impl ProgramScope {
             next_label: 0,
             returns: false,
             assigned: Vec::new(),
+            read_fields: Vec::new(),
         }
     }
 
@@ -95,6 +97,9 @@ impl ProgramScope {
 
     /// The parameter that a variable is in what is being parsed.
     fn parameter(&mut self, variable: usize) -> Expr {
+        if matches!(self.variables[variable], Variable::Field { .. }) && !self.read_fields.contains(&variable) {
+            self.read_fields.push(variable);
+        }
         let at = self.reads.iter().position(|read| *read == variable).unwrap_or_else(|| {
             self.reads.push(variable);
             self.reads.len() - 1

@@ -248,7 +248,13 @@ fn rows_once(rules: &Rules<'_, '_>, block: &mut Block, mut query: Query) -> (Nes
     let output = columns.iter().enumerate().map(|(at, column)| Expr::slot(slot_base + at, column.ty)).collect();
     block.slots.extend((0..columns.len()).map(|column| (source as u16, column as u16)));
     block.sources.push(Source {
-        kind: SourceKind::Derived(Rc::new(Derived { id: next, columns, query: RefCell::new(query), view: None })),
+        kind: SourceKind::Derived(Rc::new(Derived {
+            id: next,
+            columns,
+            query: RefCell::new(query),
+            view: None,
+            refused: Vec::new(),
+        })),
         alias: format!("<subquery{number}>").into(),
         database: "".into(),
         columns: source_columns,

@@ -48,6 +48,20 @@ impl Session {
         Ok(Some(rights))
     }
 
+    /// The rights with which a routine runs. Its definer may execute it, or nobody does through it, as in MySQL.
+    pub(super) fn routine_rights(&self, compiled: &Compiled, invoker: &Rights) -> Result<Option<Arc<Rights>>> {
+        let rights = self.program_rights(compiled.definer.as_ref(), invoker)?;
+        if let Some(own) = rights.as_ref().filter(|own| own.account != invoker.account) {
+            let definition = &compiled.definition;
+            let kind = RoutineKind::of(compiled.kind);
+            if !own.on_routine(&definition.database, kind, &definition.name).has(Privileges::EXECUTE) {
+                let (user, host) = (&own.account.0, &own.client_host);
+                return Err(Error::routine_access_denied("execute", user, host, &compiled.shown));
+            }
+        }
+        Ok(rights)
+    }
+
     /// Takes on what a procedure brings.
     pub(super) fn enter_procedure(&mut self, compiled: &Compiled, rights: Option<Arc<Rights>>) -> Outside {
         let own = rights.map(|rights| {
@@ -183,7 +197,7 @@ impl<'p> Run<'_, 'p> {
         }
         let rights = {
             let invoker = self.surroundings().rights;
-            self.session().program_rights(compiled.definer.as_ref(), invoker)?
+            self.session().routine_rights(compiled, invoker)?
         };
         self.session().programs.enter(&compiled.definition)?;
         let frame = match &mut self.host {

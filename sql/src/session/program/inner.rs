@@ -94,7 +94,7 @@ impl Programs for Runner<'_> {
         let rights = invoker.as_deref().unwrap_or(&session.rights);
         let mut unit = session.programs.take(&function.definition, None, &rights.account, session.generation)?;
         let compiled = unit.compiled.clone();
-        let rights = session.program_rights(compiled.definer.as_ref(), rights)?.or(invoker);
+        let rights = session.routine_rights(&compiled, rights)?.or(invoker);
         let mut frame = vec![Value::Null; compiled.locals.len()];
         let converts =
             Run::of_program(Host::Statement { session, trx: self.trx, rights: None }, &compiled, &mut unit, Vec::new());
@@ -120,7 +120,7 @@ impl Programs for Runner<'_> {
         let compiled = unit.compiled.clone();
         let rights = session.program_rights(compiled.definer.as_ref(), rights)?;
         let rights_now = rights.as_deref().unwrap_or(&session.rights);
-        rights_now.need_table(Privileges::TRIGGER, &trigger.database, &trigger.table)?;
+        check_subject(rights_now, trigger, &compiled)?;
         let mut frame = vec![Value::Null; compiled.locals.len()];
         for (place, local) in frame.iter_mut().zip(&compiled.locals) {
             let Some((new, column)) = local.field else { continue };
@@ -132,6 +132,22 @@ impl Programs for Runner<'_> {
         let column = |variable: usize| compiled.locals[variable].field.map_or(0, |(_, column)| column);
         Ok(assigned?.into_iter().map(|(variable, stored)| (column(variable), stored)).collect())
     }
+}
+
+/// A trigger takes TRIGGER on its table; SELECT on the columns of NEW and OLD that it reads, UPDATE on those of NEW that it
+/// assigns.
+fn check_subject(rights: &Rights, trigger: &Definition, compiled: &Compiled) -> Result<()> {
+    let (database, table) = (&*trigger.database, &*trigger.table);
+    let own = if rights.is_internal() { Privileges::TABLE } else { rights.on_table(database, table) };
+    if own.has(Privileges::TRIGGER | Privileges::SELECT | Privileges::UPDATE) {
+        return Ok(());
+    }
+    rights.need_table(Privileges::TRIGGER, database, table)?;
+    let need = |wanted: Privileges, fields: &[usize]| {
+        fields.iter().try_for_each(|at| rights.need_column(wanted, database, table, &compiled.locals[*at].name))
+    };
+    need(Privileges::SELECT, &compiled.program.read_fields)?;
+    need(Privileges::UPDATE, &compiled.program.assigned)
 }
 
 fn field_value(
