@@ -124,6 +124,20 @@ pub(super) fn fill(
     columns: &ColumnSet,
     row: &mut Row,
 ) -> Result<()> {
+    fill_if(ctx, table, page, origin, columns, row, |_, _| true).map(|_| ())
+}
+
+/// The same, unless `passes` is false for a field, whose number it gets; false: it was.
+#[inline]
+pub(super) fn fill_if(
+    ctx: &Context<'_>,
+    table: &Table,
+    page: &[u8],
+    origin: usize,
+    columns: &ColumnSet,
+    row: &mut Row,
+    mut passes: impl FnMut(usize, &Field) -> bool,
+) -> Result<bool> {
     let clustered = &table.indexes[0];
     row.clear(table.columns.len());
     let mut left = columns.len();
@@ -134,6 +148,9 @@ pub(super) fn fill(
             break;
         }
         let field = field.map_err(damaged)?;
+        if !passes(number, &field) {
+            return Ok(false);
+        }
         match clustered.fields[number].source {
             FieldSource::Column(column) => {
                 let column = usize::from(column);
@@ -148,7 +165,7 @@ pub(super) fn fill(
             FieldSource::Word | FieldSource::Frequency | FieldSource::Element(_) => {}
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Copies the columns of a secondary entry into a row. The index has all that are asked for.

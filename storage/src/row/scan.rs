@@ -26,14 +26,14 @@ use std::sync::Arc;
 use format::ids::PageId;
 use format::page::header;
 use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
-use format::record::{self, RecordBuffer, has_other_layout, is_deleted};
+use format::record::{self, Field, RecordBuffer, has_other_layout, is_deleted};
 
 mod locking;
 mod older;
 
 use super::entry::{Key, damaged, prefix_of};
 use super::fill::{
-    Place, constant_place, constant_places, fill, fill_constant, fill_from_entry, read_visible, with_key,
+    Place, constant_place, constant_places, fill, fill_constant, fill_from_entry, fill_if, read_visible, with_key,
 };
 use super::version::{Visible, record_has_entry};
 use super::{Context, Scratch, Table};
@@ -162,31 +162,32 @@ impl Filter {
         Filter { tests: tests.clone(), by_place, by_field, by_row }
     }
 
-    /// Whether the record at `origin`, of the table's own layout, passes what a record can be asked.
+    /// Whether the record at `origin`, of the table's own layout, passes the tests of columns at constant places.
     #[inline]
-    fn passes_record(&self, table: &Table, page: &[u8], origin: usize) -> Result<bool> {
-        let tests = self.tests.tests();
+    fn passes_places(&self, page: &[u8], origin: usize) -> Result<bool> {
         for (number, place) in &self.by_place {
-            if !tests[*number].passes(Some(place.of(page, origin)?)) {
+            if !self.tests.tests()[*number].passes(Some(place.of(page, origin)?)) {
                 return Ok(false);
             }
         }
-        if self.by_field.is_empty() {
-            return Ok(true);
-        }
-        let mut asked = self.by_field.iter().peekable();
-        for (number, field) in table.rows().leaf.parse(page, origin).map_err(damaged)?.enumerate() {
-            let field = field.map_err(damaged)?;
-            while let Some((test, _)) = asked.next_if(|(_, of)| *of == number) {
-                if !tests[*test].passes(field.of(page)) {
-                    return Ok(false);
-                }
-            }
-            if asked.peek().is_none() {
-                break;
-            }
-        }
         Ok(true)
+    }
+
+    /// Asks the other fields of such a record, as one walks over them.
+    #[inline]
+    fn passes_fields<'f>(&'f self, page: &'f [u8]) -> impl FnMut(usize, &Field) -> bool + 'f {
+        let mut left = &self.by_field[..];
+        move |number, field| {
+            while let Some(((test, of), rest)) = left.split_first()
+                && *of == number
+            {
+                if !self.tests.tests()[*test].passes(field.of(page)) {
+                    return false;
+                }
+                left = rest;
+            }
+            true
+        }
     }
 
     /// Whether a row passes; `of_record`: its record has passed already.
@@ -536,15 +537,20 @@ impl Scan {
                 if is_deleted(page, origin) {
                     return Ok(false);
                 }
-                if let Some(filter) = &self.filter
-                    && !filter.passes_record(table, page, origin)?
-                {
+                let columns = &self.columns;
+                let passes = match &self.filter {
+                    Some(filter) if !filter.passes_places(page, origin)? => false,
+                    Some(filter) if self.places.is_empty() => {
+                        fill_if(ctx, table, page, origin, columns, row, filter.passes_fields(page))?
+                    }
+                    _ => {
+                        fill_constant(table, page, origin, &self.places, row)?;
+                        true
+                    }
+                };
+                if !passes {
                     self.passed_over += 1;
                     return Ok(false);
-                }
-                match self.places.is_empty() {
-                    false => fill_constant(table, page, origin, &self.places, row)?,
-                    true => fill(ctx, table, page, origin, &self.columns, row)?,
                 }
                 return Ok(self.admit(true));
             }
