@@ -410,6 +410,8 @@ const SPILLING: &[&str] = &[
     "SELECT DISTINCT id + 1, v FROM big",
     "SELECT v, i, COUNT(*) FROM big GROUP BY v, i",
     "SELECT v, i, COUNT(*) FROM big GROUP BY v, i WITH ROLLUP",
+    "SELECT COUNT(DISTINCT id, v), SUM(DISTINCT id) FROM big",
+    "SELECT v, COUNT(DISTINCT id, w), AVG(DISTINCT d), COUNT(DISTINCT i) FROM big GROUP BY v",
     "SELECT id, v FROM big EXCEPT SELECT id, w FROM big",
     "SELECT id, v FROM big UNION SELECT id, w FROM big",
     "SELECT a.id, b.id FROM small a STRAIGHT_JOIN big b ON a.v = b.v",
@@ -479,10 +481,10 @@ fn all_sessions_share_one_budget() {
     }
     assert!(status(&mut first, "Created_tmp_files") > SPILLING.len() as u64 / 2);
     // What cannot be divided is refused.
-    let refused = ask(&mut first, "SELECT COUNT(DISTINCT id, v, x) FROM big");
+    let refused = ask(&mut first, "SELECT JSON_ARRAYAGG(x) FROM big");
     assert_eq!(refused.last().map(|line| &line[..6]), Some("! 1038"), "{refused:?}");
     instance.temporary.budget.give_back(2_097_152 - 65_536);
-    run(&mut first, "SELECT COUNT(DISTINCT id, v, x) FROM big");
+    run(&mut first, "SELECT JSON_ARRAYAGG(x) FROM big");
     // Many at once take no more than there is, and the little that each needs in any case.
     let most = std::thread::scope(|scope| {
         let sessions: Vec<_> = (0..4_usize)
@@ -527,6 +529,14 @@ const LONG: &[(&str, &str)] = &[
     ("distinct", "SELECT DISTINCT a.x * 10000 + b.x FROM n a, n b"),
     ("a hash join", "SELECT COUNT(*) FROM n a JOIN n b ON a.z = b.z JOIN n c ON c.z = b.z WHERE a.x + b.x + c.x < 0"),
     ("an outer hash join", "SELECT COUNT(*) FROM n a LEFT JOIN n b ON a.z = b.z LEFT JOIN n c ON c.z = b.z"),
+    (
+        "the rows of a hash join",
+        "SELECT COUNT(*) FROM n a JOIN n b ON a.z = b.z AND LENGTH(REPLACE(REPEAT(b.y, 2000), 't', 'tt')) > 0",
+    ),
+    (
+        "a scan that passes all rows over",
+        "SELECT COUNT(*) FROM n a, n b, n c WHERE a.x + b.x > 0 AND c.y = 'nothing' AND c.z < 5",
+    ),
     ("a built table", "SELECT COUNT(*) FROM n a JOIN (SELECT p.x * q.x AS v FROM n p, n q) d ON d.v = a.x"),
     ("a union", "SELECT a.x * b.x FROM n a, n b UNION SELECT a.x + b.x FROM n a, n b"),
     ("an intersection", "SELECT a.x * b.x FROM n a, n b INTERSECT SELECT a.x + b.x FROM n a, n b"),
@@ -559,6 +569,109 @@ const LONG: &[(&str, &str)] = &[
     ("an insertion of a query", "INSERT INTO copy SELECT a.x * 10000 + b.x, a.y FROM n a, n b"),
     ("a new table", "CREATE TABLE other SELECT a.x * b.x AS p, a.y FROM n a, n b"),
 ];
+
+/// Statements of several phases: rows come, are written to files, and are read from these.
+const PHASES: &[(&str, &str)] = &[
+    ("a sort", "SELECT a.x, a.y FROM n a, n b WHERE b.x <= 20 ORDER BY a.y, b.x LIMIT 1 OFFSET 79000"),
+    (
+        "groups",
+        "SELECT SUM(c) FROM (SELECT a.x * 50 + b.x AS g, COUNT(*) AS c FROM n a, n b WHERE b.x <= 20 GROUP BY g) d",
+    ),
+    ("distinct rows", "SELECT COUNT(*) FROM (SELECT DISTINCT a.y, b.x FROM n a, n b WHERE b.x <= 20) d"),
+    (
+        "a hash join",
+        "SELECT COUNT(*) FROM (SELECT a.x * 50 + b.x AS v FROM n a, n b WHERE b.x <= 10) d \
+         JOIN (SELECT a.x * 50 + b.x AS w FROM n a, n b WHERE b.x <= 10) e ON v = w",
+    ),
+    (
+        "an outer join of one key",
+        "SELECT COUNT(*) FROM n a LEFT JOIN n b ON a.z = b.z AND a.x + b.x < 0 WHERE a.x < 300",
+    ),
+    (
+        "a set operation",
+        "SELECT COUNT(*) FROM (SELECT a.x, b.x AS p FROM n a, n b WHERE b.x <= 10 \
+                               EXCEPT SELECT a.x, b.x FROM n a, n b WHERE b.x <= 5) d",
+    ),
+    (
+        "windows",
+        "SELECT MAX(s) FROM (SELECT SUM(a.x) OVER (PARTITION BY b.x ORDER BY a.y) AS s FROM n a, n b WHERE b.x <= 10) d",
+    ),
+    (
+        "recursion",
+        "WITH RECURSIVE r AS (SELECT 1 AS i, 'some text' AS t UNION DISTINCT SELECT i + 1, t FROM r WHERE i < 20000) \
+         SELECT COUNT(*) FROM r",
+    ),
+    (
+        "a table made once",
+        "WITH c AS (SELECT a.x, b.y FROM n a, n b WHERE b.x <= 10 LIMIT 1000000) \
+         SELECT (SELECT COUNT(*) FROM c WHERE y > '') + (SELECT SUM(x) FROM c WHERE y < 'text 9')",
+    ),
+];
+
+/// The processor time that a thread has had; None: it has ended.
+fn processor_time(thread: &Path) -> Option<Duration> {
+    let statistics = std::fs::read_to_string(Path::new("/proc").join(thread).join("schedstat")).ok()?;
+    statistics.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+}
+
+/// Wherever a statement is, it works for no longer than a tenth of a second after KILL. What counts is its own processor
+/// time: the machine may have other things to do.
+#[test]
+fn a_kill_is_seen_in_every_phase() {
+    let scratch = Scratch::new("spilling-phases");
+    let instance = instance_with_tmpdir(&scratch);
+    let mut admin = session(&instance);
+    run(&mut admin, "SET cte_max_recursion_depth = 4000");
+    run(&mut admin, "CREATE TABLE n (x INT PRIMARY KEY, y VARCHAR(20), z INT)");
+    run(
+        &mut admin,
+        "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 4000) \
+                     SELECT x, CONCAT('text ', x), x % 3 FROM r",
+    );
+    let mut killed = 0;
+    for (what, statement) in PHASES {
+        // How long it takes is told by a run to its end.
+        let mut whole = Duration::MAX;
+        for part in [None, Some(0.2), Some(0.5), Some(0.7), Some(0.85), Some(0.95)] {
+            let process = instance.processes.register("localhost");
+            let mut session = session_of(&instance, process.clone());
+            run(&mut session, SMALL);
+            run(&mut session, "SET cte_max_recursion_depth = 4294967295");
+            let (send, receive) = std::sync::mpsc::channel();
+            let (lines, before, used) = std::thread::scope(|scope| {
+                let running = scope.spawn(move || {
+                    let thread = std::fs::read_link("/proc/thread-self").expect("a thread");
+                    send.send(thread.clone()).expect("a listener");
+                    let lines = ask(&mut session, statement);
+                    (lines, processor_time(&thread).expect("this thread"))
+                });
+                let thread = receive.recv().expect("a thread");
+                let wanted = part.map_or(Duration::MAX, |part| whole.mul_f64(part));
+                let mut before = Duration::ZERO;
+                while before < wanted {
+                    std::thread::sleep(Duration::from_millis(1));
+                    let Some(now) = processor_time(&thread) else { break };
+                    before = now;
+                }
+                process.kill(Kill::Query);
+                let (lines, used) = running.join().expect("a session");
+                (lines, before, used)
+            });
+            if part.is_none() {
+                whole = used;
+                assert_ne!(lines.last().map(|line| &line[..1]), Some("!"), "{what}: {lines:?}");
+                continue;
+            }
+            let was_killed = lines.last().is_some_and(|line| line == "! 1317 Query execution was interrupted");
+            killed += usize::from(was_killed);
+            let after = used.saturating_sub(before);
+            assert!(!was_killed || after < Duration::from_millis(100), "{what} at {part:?} of {whole:?}: {after:?}");
+            assert_eq!(instance.temporary.budget.lent_bytes(), 0, "{what}");
+        }
+    }
+    // Some may have ended before they were killed.
+    assert!(killed >= PHASES.len() * 3, "{killed}");
+}
 
 #[test]
 fn kill_ends_every_operator() {

@@ -94,6 +94,11 @@ impl FieldLayout {
         FieldLayout { descending, ..self }
     }
 
+    /// Whether a record may hold only the beginning of the value: its length has two bytes, one bit of which tells.
+    pub fn may_be_external(&self) -> bool {
+        self.long_lengths()
+    }
+
     /// Whether every length needs the two-byte form once it exceeds 127.
     #[inline]
     pub(super) fn long_lengths(&self) -> bool {

@@ -119,8 +119,8 @@ impl<'a> Building<'a> {
         Building { state, form, account: Some(memory.account_for(purpose)), before }
     }
 
-    /// Adds the current row of the table; false: no more rows are wanted.
-    pub fn add(&mut self, hash: u64, source: &SourceRow<'_>) -> Result<bool> {
+    /// Adds the current row of the table; false: no more rows are wanted. `tick` is called for each row that is written.
+    pub fn add(&mut self, hash: u64, source: &SourceRow<'_>, tick: &dyn Fn() -> Result<()>) -> Result<bool> {
         match &mut self.state {
             State::Memory(rows) => {
                 if rows.add(hash, source) {
@@ -141,6 +141,7 @@ impl<'a> Building<'a> {
         let mut parts = Parts::new(account, 0)?;
         let is_place = matches!(self.form, Form::Place);
         rows.for_each(&mut |hash, copy| {
+            tick()?;
             parts.put(hash, |out| {
                 out.extend(hash.to_le_bytes());
                 match (is_place, &source.rows) {

@@ -5,12 +5,13 @@
 //! part. When all rows have come the groups in memory are given, and then those of each part in the same way. A row that is
 //! put aside has its key, and the values of the slots that aggregates and results read.
 //!
-//! Only what one group keeps by itself, such as the values of COUNT(DISTINCT), must fit into memory.
+//! Distinct values of an aggregate for which there is no memory are put aside likewise, with the number of their group, and
+//! are added when all rows have come. What a group keeps else, such as the texts of GROUP_CONCAT, must fit into memory.
 
 use std::cmp::Ordering;
 
 use format::value::Value;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Environment;
 use super::memory::{Account, Purpose, row_bytes};
@@ -41,6 +42,8 @@ pub struct Groups<'a> {
     /// An aggregate keeps more with its rows.
     grows: bool,
     aside: Option<Aside>,
+    /// Distinct values for which there is no memory: group, aggregate, key, values.
+    late: Option<Parts>,
     level: u32,
 }
 
@@ -135,6 +138,7 @@ impl<'a> Groups<'a> {
             key: Vec::new(),
             grows: group.aggregates.iter().any(|call| call.grows()),
             aside: None,
+            late: None,
             level: 0,
         }
     }
@@ -197,14 +201,94 @@ impl<'a> Groups<'a> {
                 number
             }
         };
-        let accumulators = self.groups[number].accumulators.iter_mut();
         let mut more = 0;
-        for (accumulator, call) in accumulators.zip(&self.group.aggregates) {
+        for (at, call) in self.group.aggregates.iter().enumerate() {
+            let accumulator = &mut self.groups[number].accumulators[at];
+            if call.takes_values_late() {
+                let (is_full, account) = (self.late.is_some(), &mut self.account);
+                let fits = &mut |bytes| !is_full && account.fits(bytes);
+                if let Some(values) = accumulator.add_within(call, context, row, fits)? {
+                    self.put_late(number, at, &values)?;
+                }
+                continue;
+            }
             let before = accumulator.kept_bytes();
             accumulator.add(call, context, row)?;
             more += accumulator.kept_bytes().saturating_sub(before);
         }
         if self.grows && more > 0 { self.account.add(more) } else { Ok(()) }
+    }
+
+    /// Puts the distinct values of the last row of a group aside.
+    fn put_late(&mut self, number: usize, at: usize, values: &[Value]) -> Result<()> {
+        let late = match &mut self.late {
+            Some(late) => late,
+            none => {
+                self.account.memory().count(|counts| counts.tables += 1);
+                none.insert(Parts::new(&mut self.account, 0)?)
+            }
+        };
+        let mut identity = Vec::new();
+        identity.extend((number as u32).to_le_bytes());
+        identity.extend((at as u32).to_le_bytes());
+        write_bytes(self.groups[number].accumulators[at].last_key(), &mut identity);
+        late.put(parts::hash(&identity), |out| {
+            out.extend_from_slice(&identity);
+            write_values(values, out);
+        })
+    }
+
+    /// Adds the distinct values that were put aside.
+    fn add_late(&mut self, context: &EvalContext<'_>) -> Result<()> {
+        let Some(late) = self.late.take() else { return Ok(()) };
+        // None of them is among those that have been added.
+        let mut bytes = 0;
+        for group in &mut self.groups {
+            let calls = self.group.aggregates.iter().zip(&mut group.accumulators);
+            let late = calls.filter(|(call, _)| call.takes_values_late());
+            bytes += late.map(|(_, accumulator)| accumulator.forget_seen()).sum::<u64>();
+        }
+        self.account.give_back(bytes);
+        for part in late.finish()? {
+            self.add_late_part(context, &part, 1)?;
+        }
+        Ok(())
+    }
+
+    fn add_late_part(&mut self, context: &EvalContext<'_>, part: &Stream, level: u32) -> Result<()> {
+        let mut account = self.environment.memory.account_for(Purpose::Table);
+        let mut seen: FxHashSet<Box<[u8]>> = FxHashSet::default();
+        let mut others: Option<Parts> = None;
+        let (mut reader, mut record) = (part.reader(), Vec::new());
+        while reader.next(&mut record)? {
+            self.environment.tick(context)?;
+            let mut source = Source(&record);
+            let (number, at, _) = (source.u32()? as usize, source.u32()? as usize, source.bytes()?);
+            let identity = &record[..record.len() - source.0.len()];
+            if seen.contains(identity) {
+                continue;
+            }
+            let bytes = identity.len() as u64 + GROUP_BYTES;
+            if level < LEVELS && (others.is_some() || !account.fits(bytes)) {
+                let others = match &mut others {
+                    Some(others) => others,
+                    none => none.insert(Parts::new(&mut account, level)?),
+                };
+                others.put(parts::hash(identity), |out| out.extend_from_slice(&record))?;
+                continue;
+            }
+            if level == LEVELS {
+                account.add(bytes)?;
+            }
+            seen.insert(identity.into());
+            let values = source.new_values()?;
+            self.groups[number].accumulators[at].add_late(&self.group.aggregates[at], values, context)?;
+        }
+        drop((seen, account));
+        for part in others.map(Parts::finish).transpose()?.into_iter().flatten() {
+            self.add_late_part(context, &part, level + 1)?;
+        }
+        Ok(())
     }
 
     /// Starts a group; false: there is no memory for it.
@@ -317,6 +401,7 @@ impl<'a> Groups<'a> {
     /// Finishes the groups in memory, and then those of the parts; false: no more were wanted.
     fn each(mut self, context: &EvalContext<'_>, take: &mut Take<'_>) -> Result<bool> {
         self.index = FxHashMap::default();
+        self.add_late(context)?;
         for group in std::mem::take(&mut self.groups) {
             self.environment.tick(context)?;
             let Group { keys, kept, mut accumulators } = group;

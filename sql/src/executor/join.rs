@@ -4,9 +4,10 @@
 //! conditions let through. A table that would be scanned again and again is kept by [`super::hash_join`] instead.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use storage::{Row, ScanRange};
+use storage::{Row, RowFilter, ScanRange};
 
 use super::divided::{Building, Kept, table_of};
 use super::elements::{self, Keys};
@@ -24,7 +25,7 @@ use crate::planner::arrays::ElementsAccess;
 use crate::planner::fulltext::FulltextAccess;
 use crate::planner::keys::KeyRanges;
 use crate::planner::pruning::Pruning;
-use crate::planner::{Access, Derived, HashPlan, SelectPlan, SourceKind, Step, TableStep, pruning};
+use crate::planner::{Access, Derived, HashPlan, SelectPlan, SourceKind, Step, TableStep, column_tests, pruning};
 
 /// Makes the rows of a derived table, or has them: of one that is LATERAL for the values that it reads of a row.
 pub type MakeRows<'a> = dyn Fn(&Derived, &[Expr], &EvalContext<'_>, &dyn Fields) -> Result<Rows> + 'a;
@@ -37,6 +38,15 @@ pub struct Runner<'a> {
     pub derived: &'a MakeRows<'a>,
     /// The rows kept for joins, by source; empty until the first is kept.
     pub kept: RefCell<Vec<Kept<'a>>>,
+    /// What scans decide, by source; empty until the first one does.
+    pub tests: RefCell<Vec<Option<Tests>>>,
+}
+
+/// Conditions of a step that its scans decide, and which ones they are.
+#[derive(Clone)]
+pub struct Tests {
+    filter: Arc<RowFilter>,
+    decided: u64,
 }
 
 /// A step that is read, and which of its conditions count: all, or those on its table alone.
@@ -139,17 +149,34 @@ impl<'a> Runner<'a> {
         Ok(true)
     }
 
-    /// Whether the row meets the conditions of a step.
+    /// Whether the row meets the conditions of a step; `decided`: those that its scan has decided.
     #[inline]
-    fn passes(&self, read: Read<'_>, row: &JoinRow<'_>, answered: bool) -> Result<bool> {
-        for filter in &read.step.filters {
+    fn passes(&self, read: Read<'_>, row: &JoinRow<'_>, answered: bool, decided: u64) -> Result<bool> {
+        for (number, filter) in read.step.filters.iter().enumerate() {
             // Which conditions an access answers is known of the step's own.
             let known = if read.local { !filter.is_local } else { answered && filter.answered };
+            let known = known || number < u64::BITS as usize && decided >> number & 1 == 1;
             if !known && !filter.expr.is_true(self.context, row)? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// What the scans of a step may decide.
+    fn tests(&self, step: &TableStep, table: &storage::Table) -> Option<Tests> {
+        if step.tests.is_empty() {
+            return None;
+        }
+        let mut all = self.tests.borrow_mut();
+        if all.is_empty() {
+            all.resize(self.plan.sources.len(), None);
+        }
+        let tests = all[step.source].get_or_insert_with(|| {
+            let (filter, decided) = column_tests::build(&step.tests, table, self.context);
+            Tests { filter: Arc::new(filter), decided }
+        });
+        (!tests.filter.tests().is_empty()).then(|| tests.clone())
     }
 
     /// Reads one table.
@@ -217,7 +244,7 @@ impl<'a> Runner<'a> {
             let source = &mut row.sources[step.source];
             source.at = at;
             source.is_null = false;
-            if self.passes(read, row, false)? && !next(row)? {
+            if self.passes(read, row, false, 0)? && !next(row)? {
                 return Ok(false);
             }
         }
@@ -230,7 +257,7 @@ impl<'a> Runner<'a> {
             }
             source.at = IN_VALUES;
             source.is_null = false;
-            if self.passes(read, row, false)? && !next(row)? {
+            if self.passes(read, row, false, 0)? && !next(row)? {
                 return Ok(false);
             }
         }
@@ -330,10 +357,11 @@ impl<'a> Runner<'a> {
         };
         let mut building = Building::new(self.plan, &self.environment.memory, step, rows.as_deref());
         let mut scratch = Vec::new();
+        let tick = || self.environment.tick(self.context);
         let mut add = |row: &mut JoinRow<'_>| -> Result<bool> {
-            self.environment.tick(self.context)?;
+            tick()?;
             match hash_join::key(hash_join::build_columns(&plan.keys), self.context, row, &mut scratch)? {
-                Key::Hash(hash) => building.add(hash, &row.sources[step.source]),
+                Key::Hash(hash) => building.add(hash, &row.sources[step.source], &tick),
                 Key::Null => Ok(true),
                 Key::None => {
                     building.refuse();
@@ -386,7 +414,7 @@ impl<'a> Runner<'a> {
             }
         });
         drop(trx);
-        if found? && self.passes(read, row, true)? { next(row) } else { Ok(true) }
+        if found? && self.passes(read, row, true, 0)? { next(row) } else { Ok(true) }
     }
 
     /// Reads the rows of several alternatives, each once: with the first alternative that is true for it.
@@ -489,7 +517,7 @@ impl<'a> Runner<'a> {
             let found = trx.get(&search.table, 0, &key, source.read_mode, &source.needed, stored).or_sql()?;
             drop(trx);
             row.sources[read.step.source].is_null = false;
-            if found && self.passes(read, row, true)? && !next(row)? {
+            if found && self.passes(read, row, true, 0)? && !next(row)? {
                 return Ok(false);
             }
         }
@@ -566,6 +594,10 @@ impl<'a> Runner<'a> {
         let step = read.step;
         let source = &self.plan.sources[step.source];
         let trx = self.environment.trx;
+        // A scan that stops behind the rows of a prefix looks at those that do not match.
+        let tests = if stop.is_none() { self.tests(step, table) } else { None };
+        let decided =
+            tests.filter(|tests| cursor.filter(&trx.borrow(), &tests.filter)).map_or(0, |tests| tests.decided);
         loop {
             let more = cursor.next(&mut trx.borrow_mut(), &mut row.sources[step.source].stored).or_sql()?;
             if !more {
@@ -574,7 +606,7 @@ impl<'a> Runner<'a> {
             self.environment.tick(self.context)?;
             // A table further in may have been read meanwhile, this one not.
             row.sources[step.source].is_null = false;
-            if self.passes(read, row, answered)? {
+            if self.passes(read, row, answered, decided)? {
                 if cursor.is_unlocked() {
                     // It is to be changed, so the statement waits for its lock, and then checks the row again.
                     cursor.insist();

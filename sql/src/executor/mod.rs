@@ -65,7 +65,7 @@ use self::sort::StoredSorter;
 use self::stored::Stored;
 use crate::error::{Error, Result};
 use crate::expression::fulltext::Search;
-use crate::expression::lists::{ITEMS_MIN, List, Lists};
+use crate::expression::lists::{List, Lists};
 use crate::expression::{Comparison, Datum, EvalContext, Expr, Fields, Subqueries, group_key};
 use crate::information_schema::Facts;
 use crate::instance::Instance;
@@ -244,9 +244,6 @@ impl<'a> Level<'a> {
 
     /// Makes a set of the rows of a subquery. None: they cannot be one, or there is no memory for it.
     fn list_of(&self, rows: &Rows, hows: &[Comparison]) -> Result<Option<List>> {
-        if rows.len() < ITEMS_MIN as u64 {
-            return Ok(None);
-        }
         let mut list = Some(List::default());
         let mut number = 0;
         rows.for_each(&mut |row| {

@@ -226,7 +226,8 @@ pub fn scan(
         [] => derived_rows(environment, derived, context),
         lateral => lateral_rows(environment, derived, lateral, context, row),
     };
-    let runner = Runner { environment, plan, context, derived: &derived, kept: RefCell::default() };
+    let (kept, tests) = (RefCell::default(), RefCell::default());
+    let runner = Runner { environment, plan, context, derived: &derived, kept, tests };
     let result = grace::run(&runner, &mut row, visit);
     let mut scratch = environment.scratch.borrow_mut();
     row.sources.into_iter().for_each(|source| scratch.give_back_row(source.stored));

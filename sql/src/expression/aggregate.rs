@@ -46,7 +46,7 @@ pub struct AggregateCall {
 pub struct Accumulator {
     state: State,
     /// The keys of the values seen, for DISTINCT.
-    seen: Option<FxHashSet<Vec<u8>>>,
+    seen: Option<Keys>,
     /// Scratch for a key.
     key: Vec<u8>,
     /// What it keeps of its rows.
@@ -55,6 +55,38 @@ pub struct Accumulator {
 
 /// What a kept value takes beside its bytes.
 const ENTRY_BYTES: u64 = 48;
+
+/// A set of keys. Short ones, such as those of numbers, need no allocation of their own.
+#[derive(Debug, Clone, Default)]
+struct Keys {
+    short: FxHashSet<u128>,
+    long: FxHashSet<Box<[u8]>>,
+}
+
+impl Keys {
+    /// A key of up to 15 bytes with its length behind it.
+    #[inline]
+    fn short(key: &[u8]) -> Option<u128> {
+        let mut bytes = [0; 16];
+        bytes[..15].get_mut(..key.len())?.copy_from_slice(key);
+        bytes[15] = key.len() as u8;
+        Some(u128::from_le_bytes(bytes))
+    }
+
+    fn contains(&self, key: &[u8]) -> bool {
+        match Keys::short(key) {
+            Some(key) => self.short.contains(&key),
+            None => self.long.contains(key),
+        }
+    }
+
+    fn insert(&mut self, key: &[u8]) {
+        match Keys::short(key) {
+            Some(key) => self.short.insert(key),
+            None => self.long.insert(key.into()),
+        };
+    }
+}
 
 #[derive(Debug, Clone)]
 enum State {
@@ -118,11 +150,24 @@ impl AggregateCall {
         };
         // The extremes of distinct values are the extremes.
         let needs_keys = self.distinct && !matches!(state, State::Extreme(_) | State::Bits(_) | State::BitString(_));
-        Accumulator { state, seen: needs_keys.then(FxHashSet::default), key: Vec::new(), kept_bytes: 0 }
+        Accumulator { state, seen: needs_keys.then(Keys::default), key: Vec::new(), kept_bytes: 0 }
     }
 }
 
 impl AggregateCall {
+    /// Whether its distinct values may be added in any order, so that those without room can be put aside. (Sums of
+    /// doubles differ by their order.)
+    pub fn takes_values_late(&self) -> bool {
+        self.distinct
+            && match self.function {
+                AggregateFunction::Count => true,
+                AggregateFunction::Sum | AggregateFunction::Avg => {
+                    self.args.iter().all(|arg| matches!(arg.ty.kind, Kind::Decimal) || arg.ty.is_integer())
+                }
+                _ => false,
+            }
+    }
+
     /// Whether it keeps something of each row.
     pub fn grows(&self) -> bool {
         self.distinct
@@ -196,28 +241,43 @@ impl Accumulator {
 
     /// Adds a row of the group.
     pub fn add(&mut self, call: &AggregateCall, context: &EvalContext<'_>, row: &dyn Fields) -> Result<()> {
+        self.add_within(call, context, row, &mut |_| true).map(|_| ())
+    }
+
+    /// Adds a row of the group. A distinct value that has not been seen is given back if `fits` has no room for so many
+    /// bytes: [`Accumulator::last_key`] tells it from others.
+    pub fn add_within(
+        &mut self,
+        call: &AggregateCall,
+        context: &EvalContext<'_>,
+        row: &dyn Fields,
+        fits: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<Vec<Value>>> {
         // COUNT(*) and the most common others come first; they neither hash nor copy.
         if let (State::Count(count), None) = (&mut self.state, &self.seen) {
             for arg in &call.args {
                 if arg.eval(context, row)?.is_null() {
-                    return Ok(());
+                    return Ok(None);
                 }
             }
             *count += 1;
-            return Ok(());
+            return Ok(None);
         }
         if matches!(self.state, State::Array(..) | State::Object(..)) {
-            return self.add_part(call, context, row);
+            return self.add_part(call, context, row).map(|()| None);
         }
         if call.args.len() == 1 && self.seen.is_none() && !matches!(self.state, State::Concat { .. }) {
             let value = call.args[0].eval(context, row)?;
-            return if value.is_null() { Ok(()) } else { self.add_value(call, value, context) };
+            if !value.is_null() {
+                self.add_value(call, value, context)?;
+            }
+            return Ok(None);
         }
         let mut values = Vec::with_capacity(call.args.len());
         for arg in &call.args {
             let value = arg.eval(context, row)?;
             if value.is_null() {
-                return Ok(());
+                return Ok(None);
             }
             // Distinct values are told apart by the digits of their type.
             values.push(if self.seen.is_some() { value.fit(&arg.ty) } else { value });
@@ -228,10 +288,14 @@ impl Accumulator {
                 group_key(value, arg.ty.collation, &mut self.key);
             }
             if seen.contains(&self.key) {
-                return Ok(());
+                return Ok(None);
             }
-            self.kept_bytes += self.key.len() as u64 + ENTRY_BYTES;
-            seen.insert(self.key.clone());
+            let bytes = self.key.len() as u64 + ENTRY_BYTES;
+            if !fits(bytes) {
+                return Ok(Some(values.into_iter().map(Datum::into_value).collect()));
+            }
+            self.kept_bytes += bytes;
+            seen.insert(&self.key);
         }
         match &mut self.state {
             State::Count(count) => *count += 1,
@@ -242,7 +306,26 @@ impl Accumulator {
                 }
             }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// What tells the values of the row that was added last from others.
+    pub fn last_key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Forgets which values have been seen; gives the bytes that they took.
+    pub fn forget_seen(&mut self) -> u64 {
+        self.seen = None;
+        std::mem::take(&mut self.kept_bytes)
+    }
+
+    /// Adds distinct values that were given back.
+    pub fn add_late(&mut self, call: &AggregateCall, values: Vec<Value>, context: &EvalContext<'_>) -> Result<()> {
+        match values.into_iter().next() {
+            Some(value) => self.add_value(call, Datum::from(value), context),
+            None => Ok(()),
+        }
     }
 
     fn add_value(&mut self, call: &AggregateCall, value: Datum<'_>, context: &EvalContext<'_>) -> Result<()> {

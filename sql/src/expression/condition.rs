@@ -142,7 +142,8 @@ fn as_list<'e, T, I: Iterator<Item = (Comparison, &'e Expr)>>(
     columns: impl Fn(&'e T) -> I,
     context: &EvalContext<'_>,
 ) -> Result<Option<Rc<List>>> {
-    lists.list(items.as_ptr() as usize, items.len(), || {
+    let first = items.first().and_then(|item| columns(item).next()).map(|(how, _)| how);
+    lists.list(items.as_ptr() as usize, items.len(), first, || {
         let mut list = List::default();
         let mut values = Vec::new();
         for (number, item) in items.iter().enumerate() {

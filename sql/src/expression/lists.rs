@@ -3,7 +3,7 @@
 //! Long lists of IN are found by hash; so are the rows of a subquery of IN that reads nothing of the outer row.
 //!
 //! A list whose items are the same for every row (literals, parameters) is made a set of keys when it is searched for the
-//! second time in one execution; items compare by [`group_key`], as in GROUP BY. A list is left to be searched one by one
+//! second time in one execution, unless it is short; items compare by [`group_key`], as in GROUP BY. A list is left to be searched one by one
 //! if its items do not all compare with each other as they compare with the value: integers with integers, or strings by
 //! one collation. Items that are NULL are never found, but leave the answer open.
 //!
@@ -21,7 +21,9 @@ use super::{Comparison, Datum, group_key};
 use crate::error::Result;
 
 /// Shorter lists are searched as fast one by one.
-pub const ITEMS_MIN: usize = 16;
+const ITEMS_MIN: usize = 16;
+/// The same of texts, which take longer to compare.
+const TEXTS_MIN: usize = 4;
 
 /// The lists of one execution, by the place of their first item.
 #[derive(Default)]
@@ -45,6 +47,8 @@ pub struct List {
     keys: FxHashSet<Box<[u8]>>,
     /// The items with a NULL in them.
     pub open: Vec<usize>,
+    /// The key that is looked for.
+    key: RefCell<Vec<u8>>,
 }
 
 /// The family of a value that is compared by a rule; None: it is neither, or compares as something else.
@@ -97,7 +101,8 @@ impl List {
         if value.len() != self.families.len() {
             return None;
         }
-        let mut key = Vec::with_capacity(32);
+        let mut key = self.key.borrow_mut();
+        key.clear();
         for (value, family) in value.iter().zip(&self.families) {
             let fits = match value {
                 Datum::Int(_) | Datum::UInt(_) => *family == Family::Integer,
@@ -135,14 +140,17 @@ impl Lists {
         Ok(Datum::from(value))
     }
 
-    /// The list of `count` items whose first lies at `place`, from the second search on; `make` makes it.
+    /// The list of `count` items whose first lies at `place`, from the second search on; `make` makes it. `first` is how
+    /// the first one compares.
     pub fn list(
         &self,
         place: usize,
         count: usize,
+        first: Option<Comparison>,
         make: impl FnOnce() -> Result<Option<List>>,
     ) -> Result<Option<Rc<List>>> {
-        if count < ITEMS_MIN {
+        let count_min = if matches!(first, Some(Comparison::String(_))) { TEXTS_MIN } else { ITEMS_MIN };
+        if count < count_min {
             return Ok(None);
         }
         let known = self.known.borrow().get(&place).cloned();

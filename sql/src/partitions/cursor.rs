@@ -18,7 +18,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use storage::{ColumnSet, Cursor, ReadMode, Row, ScanRange, Table, Trx};
+use storage::{ColumnSet, Cursor, ReadMode, Row, RowFilter, ScanRange, Table, Trx};
 
 use super::PartitionSet;
 use super::function::compare;
@@ -39,6 +39,7 @@ pub struct Several<'k> {
     ordered: bool,
     /// The place in `open` of the scan whose row was given last.
     current: Option<usize>,
+    filter: Option<Arc<RowFilter>>,
 }
 
 struct Open {
@@ -77,7 +78,15 @@ impl<'k> Several<'k> {
             heap: Vec::new(),
             ordered,
             current: None,
+            filter: None,
         }
+    }
+
+    /// See [`Cursor::filter`].
+    pub fn filter(&mut self, trx: &Trx, filter: &Arc<RowFilter>) -> bool {
+        let is_taken = !trx.locks_what_it_reads(self.mode);
+        self.filter = is_taken.then(|| filter.clone());
+        is_taken
     }
 
     /// Whether the rows come in the order of the index.
@@ -88,7 +97,11 @@ impl<'k> Several<'k> {
 
     fn begin(&mut self, trx: &mut Trx, partition: usize) -> storage::Result<()> {
         let table = &self.table.partitions()[partition];
-        let cursor = trx.cursor(table, self.index, self.mode, self.columns, self.range)?;
+        let mut cursor = trx.cursor(table, self.index, self.mode, self.columns, self.range)?;
+        if let Some(filter) = &self.filter {
+            let is_taken = cursor.filter(filter);
+            assert!(is_taken, "a scan that does not lock takes a filter");
+        }
         self.open.push(Open { partition, cursor, row: Row::new() });
         Ok(())
     }

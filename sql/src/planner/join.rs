@@ -18,9 +18,11 @@ use super::hash_join::{self, HashKey, HashPlan};
 use super::logical::{self, Left, Mask, Nest, Semi, is_volatile};
 use super::selectivity;
 use super::wanted_order::{WantedOrder, settle_order, settle_relevance};
-use super::{Estimate, Filter, PlanContext, SelectPlan, Source, SourceKind, Step, SubqueryPlan, TableStep, pruning};
+use super::{
+    Estimate, Filter, PlanContext, SelectPlan, Source, SourceKind, Step, SubqueryPlan, TableStep, column_tests, pruning,
+};
 use crate::error::{Error, Result};
-use crate::expression::Expr;
+use crate::expression::{Expr, Node};
 use crate::types::Switches;
 
 /// Nests of more tables than this are ordered table by table.
@@ -223,12 +225,17 @@ impl Planner<'_, '_> {
                 let is_local = condition.needs == 1 << source && !is_volatile(&condition.expr);
                 filters.push(Filter { expr: condition.expr.clone(), answered, is_local });
             }
+            let tests = match choice.rows >= column_tests::ROWS_MIN || hash.is_some() {
+                true => column_tests::of(&filters, &self.sources[source], &|expr| self.is_steady(expr)),
+                false => Vec::new(),
+            };
             steps.push(Step::Table(TableStep {
                 source,
                 access: choice.access,
                 covering: choice.covering,
                 hash,
                 filters,
+                tests,
                 pruning,
                 rows: choice.rows.round().max(1.0) as u64,
                 possible_keys: choice.possible_keys,
@@ -241,6 +248,18 @@ impl Planner<'_, '_> {
         }
         self.semis(nest.semis, &mut steps, &places, estimate)?;
         Ok(steps)
+    }
+
+    /// Whether an expression has one value for all rows of an execution.
+    fn is_steady(&self, expr: &Expr) -> bool {
+        let mut steady = true;
+        expr.walk(&mut |expr| {
+            steady &= match &expr.node {
+                Node::ScalarQuery { query, .. } => self.reads.subqueries[*query].is_constant,
+                _ => expr.is_constant_of_operands(),
+            };
+        });
+        steady
     }
 
     /// The tables that must be read before one can be: its document or its query reads them.

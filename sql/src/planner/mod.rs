@@ -31,6 +31,7 @@ pub mod bind;
 pub mod change;
 pub mod clause;
 mod column_rights;
+pub mod column_tests;
 pub mod defaults;
 pub mod definition;
 mod evaluated_once;
@@ -368,6 +369,8 @@ pub struct TableStep {
     /// How its rows are kept and found by hash. None: they are read for each row of the tables before it.
     pub hash: Option<HashPlan>,
     pub filters: Vec<Filter>,
+    /// Those of them that a scan decides by stored values.
+    pub tests: Vec<column_tests::TestPlan>,
     /// What tells which partitions are read; None: all that the query names.
     pub pruning: Option<Box<pruning::Pruning>>,
     /// For EXPLAIN.

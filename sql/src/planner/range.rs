@@ -27,3 +27,16 @@ pub struct Interval {
     /// Begins as this LIKE pattern does, up to its first wildcard; the other bounds are empty then.
     pub like: Option<(Expr, Option<Expr>)>,
 }
+
+impl PartRange {
+    /// The same as intervals, a point as one from itself to itself.
+    pub fn into_intervals(self) -> Vec<Interval> {
+        match self {
+            PartRange::Intervals(list) => list,
+            PartRange::Points(points) => points
+                .into_iter()
+                .map(|key| Interval { lower: Some((key.clone(), true)), upper: Some((key, true)), like: None })
+                .collect(),
+        }
+    }
+}

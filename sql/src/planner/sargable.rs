@@ -109,13 +109,7 @@ fn rows(
 pub fn merge<'s>(sargables: &[&'s Sargable]) -> (Vec<Interval>, Vec<&'s Sargable>) {
     let mut best: Option<(Vec<Interval>, Vec<&'s Sargable>)> = None;
     for sargable in sargables {
-        let list: Vec<Interval> = match &sargable.range {
-            PartRange::Intervals(list) => list.clone(),
-            PartRange::Points(points) => points
-                .iter()
-                .map(|key| Interval { lower: Some((key.clone(), true)), upper: Some((key.clone(), true)), like: None })
-                .collect(),
-        };
+        let list = sargable.range.clone().into_intervals();
         match &mut best {
             None => best = Some((list, vec![sargable])),
             Some((kept, used)) if kept.len() == 1 && list.len() == 1 => {
@@ -172,6 +166,16 @@ fn indexable(expr: &Expr, how: Comparison, source: &Source, table: &Table, equal
 /// Whether a condition is about one column, in terms of an index.
 pub fn is_of_one_column(condition: &Expr, source: &Source, table: &Table, known: &dyn Fn(&Expr) -> bool) -> bool {
     sargable(condition, source, table, known).is_some()
+}
+
+/// The column that a condition is about, and the range that says all of it.
+pub fn whole(
+    condition: &Expr,
+    source: &Source,
+    table: &Table,
+    known: &dyn Fn(&Expr) -> bool,
+) -> Option<(usize, PartRange)> {
+    sargable(condition, source, table, known).filter(|(.., whole)| *whole).map(|(column, range, _)| (column, range))
 }
 
 fn key(expr: &Expr) -> KeyExpr {
@@ -254,8 +258,8 @@ fn sargable(
             if let (PartRange::Points(a), PartRange::Points(b)) = (&one, &two) {
                 return Some((column, PartRange::Points(a.iter().chain(b).cloned().collect()), whole));
             }
-            let mut all = intervals(one);
-            all.extend(intervals(two));
+            let mut all = one.into_intervals();
+            all.extend(two.into_intervals());
             Some((column, PartRange::Intervals(all), whole))
         }
         // Inside OR: (a >= 1 AND a < 5) OR ...
@@ -296,16 +300,6 @@ fn spatial(
         let interval = Interval { lower: lower.map(bound), upper: Some(bound(upper)), like: None };
         Some((key_column, PartRange::Intervals(vec![interval]), false))
     })
-}
-
-fn intervals(range: PartRange) -> Vec<Interval> {
-    match range {
-        PartRange::Intervals(list) => list,
-        PartRange::Points(points) => points
-            .into_iter()
-            .map(|key| Interval { lower: Some((key.clone(), true)), upper: Some((key, true)), like: None })
-            .collect(),
-    }
 }
 
 /// The comparison with its sides exchanged.

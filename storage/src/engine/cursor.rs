@@ -8,7 +8,7 @@ use crate::dictionary::Table;
 use crate::error::Result;
 use crate::row;
 use crate::row::{Posting, Wanted};
-use crate::schema::{ColumnSet, ReadMode, Row, ScanRange};
+use crate::schema::{ColumnSet, ReadMode, Row, RowFilter, ScanRange};
 
 /// A scan of a part of an index, a row at a time. Holds no latch between calls.
 pub struct Cursor {
@@ -57,13 +57,19 @@ impl Trx {
 }
 
 impl Cursor {
+    /// Leaves out rows that do not pass; false: the scan locks what it reads, and leaves that to its reader.
+    pub fn filter(&mut self, filter: &Arc<RowFilter>) -> bool {
+        self.scan.filter(&self.table, filter)
+    }
+
     /// The next row; false = the end. `trx` is the transaction that made the cursor.
     #[inline]
     pub fn next(&mut self, trx: &mut Trx, row: &mut Row) -> Result<bool> {
         match trx.on(&self.table, |context, inner| self.scan.next(context, inner, &self.table, row)) {
             Ok(found) => {
-                trx.counts.read += u64::from(found);
-                self.rows += u64::from(found);
+                let read = u64::from(found) + self.scan.take_passed_over();
+                trx.counts.read += read;
+                self.rows += read;
                 Ok(found)
             }
             Err(error) => Err(trx.scan_failed(error)),

@@ -599,6 +599,11 @@ impl Trx {
         }
     }
 
+    /// Whether scans in a mode lock their rows.
+    pub fn locks_what_it_reads(&self, mode: ReadMode) -> bool {
+        !matches!(self.effective(mode), ReadMode::Consistent | ReadMode::Source)
+    }
+
     /// The lock of a table's AUTO_INCREMENT counter: its holder takes the next values. For one statement, which
     /// releases it by [`Trx::unlock_auto_increment`].
     pub fn lock_auto_increment(&mut self, table: &Table) -> Result<()> {

@@ -61,22 +61,38 @@ pub(super) struct Place {
     end: u16,
 }
 
-/// Finds the places of columns, if they are the same in every clustered record; no places: they are not.
-pub(super) fn constant_places(table: &Table, columns: &ColumnSet, places: &mut Vec<Place>) {
-    places.clear();
+impl Place {
+    /// The column's bytes in the record at `origin`.
+    #[inline]
+    pub(super) fn of<'p>(&self, page: &'p [u8], origin: usize) -> Result<&'p [u8]> {
+        let bytes = page.get(origin + usize::from(self.start)..origin + usize::from(self.end));
+        bytes.ok_or_else(|| damaged(format::Error::corrupt("record data beyond the page", origin)))
+    }
+}
+
+/// The place of a column, if it is the same in every clustered record.
+pub(super) fn constant_place(table: &Table, column: usize) -> Option<Place> {
     let (clustered, layout) = (&table.indexes[0], &table.rows().leaf);
     let has_row_id = matches!(clustered.fields[0].source, FieldSource::RowId);
     if has_row_id || clustered.unique_fields + 1 >= layout.constant_fields() {
-        return;
+        return None;
     }
+    let field = usize::from(clustered.field_of_column.get(column).copied().flatten()?);
+    if field >= layout.constant_fields() {
+        return None;
+    }
+    let (start, end) = (layout.constant_start(field)?, layout.constant_start(field + 1)?);
+    Some(Place { column: column as u16, start: start as u16, end: end as u16 })
+}
+
+/// Finds the places of columns, if they are the same in every clustered record; no places: they are not.
+pub(super) fn constant_places(table: &Table, columns: &ColumnSet, places: &mut Vec<Place>) {
+    places.clear();
     for column in columns.iter() {
-        let field = clustered.field_of_column.get(column).copied().flatten().map_or(usize::MAX, usize::from);
-        let (start, end) = match field < layout.constant_fields() {
-            true => (layout.constant_start(field), layout.constant_start(field + 1)),
-            false => (None, None),
-        };
-        let (Some(start), Some(end)) = (start, end) else { return places.clear() };
-        places.push(Place { column: column as u16, start: start as u16, end: end as u16 });
+        match constant_place(table, column) {
+            Some(place) => places.push(place),
+            None => return places.clear(),
+        }
     }
 }
 
@@ -108,6 +124,20 @@ pub(super) fn fill(
     columns: &ColumnSet,
     row: &mut Row,
 ) -> Result<()> {
+    fill_if(ctx, table, page, origin, columns, row, |_, _| true).map(|_| ())
+}
+
+/// The same, unless `passes` is false for a field, whose number it gets; false: it was.
+#[inline]
+pub(super) fn fill_if(
+    ctx: &Context<'_>,
+    table: &Table,
+    page: &[u8],
+    origin: usize,
+    columns: &ColumnSet,
+    row: &mut Row,
+    mut passes: impl FnMut(usize, &Field) -> bool,
+) -> Result<bool> {
     let clustered = &table.indexes[0];
     row.clear(table.columns.len());
     let mut left = columns.len();
@@ -118,6 +148,9 @@ pub(super) fn fill(
             break;
         }
         let field = field.map_err(damaged)?;
+        if !passes(number, &field) {
+            return Ok(false);
+        }
         match clustered.fields[number].source {
             FieldSource::Column(column) => {
                 let column = usize::from(column);
@@ -132,7 +165,7 @@ pub(super) fn fill(
             FieldSource::Word | FieldSource::Frequency | FieldSource::Element(_) => {}
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Copies the columns of a secondary entry into a row. The index has all that are asked for.

@@ -14,26 +14,32 @@
 //! that an entry is what the reader sees (its newest writer is visible and the entry is not delete-marked); if not, the
 //! version of the row that the reader sees decides: it must have this very entry.
 //!
+//! A scan that does not lock may have a filter of columns (`schema::RowFilter`). It is asked of a clustered record before
+//! anything is copied, of an older version or what was found by another index once it is a row.
+//!
 //! A locking scan takes one row at a time, locks it, and then reads it as it is now; see `locking`.
 
 use std::cell::RefCell;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use format::ids::PageId;
 use format::page::header;
 use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
-use format::record::{self, RecordBuffer, has_other_layout, is_deleted};
+use format::record::{self, Field, RecordBuffer, has_other_layout, is_deleted};
 
 mod locking;
 mod older;
 
 use super::entry::{Key, damaged, prefix_of};
-use super::fill::{Place, constant_places, fill, fill_constant, fill_from_entry, read_visible, with_key};
+use super::fill::{
+    Place, constant_place, constant_places, fill, fill_constant, fill_from_entry, fill_if, read_visible, with_key,
+};
 use super::version::{Visible, record_has_entry};
 use super::{Context, Scratch, Table};
 use crate::error::{Error, Result};
 use crate::lock::{LockId, LockMode};
-use crate::schema::{ColumnSet, ReadMode, Row, ScanRange};
+use crate::schema::{ColumnSet, ColumnTest, ReadMode, Row, RowFilter, ScanRange};
 use crate::store::{FrameHint, SharedGuard};
 use crate::transaction::{Isolation, Transaction};
 
@@ -52,6 +58,12 @@ struct Buffers {
     ends: [End; 2],
     places: Vec<Place>,
 }
+
+/// A batch that has any rows ends behind so many more that did not pass the filter: a LIMIT may want no others.
+const PASSED_OVER: u64 = 4;
+
+/// What rows of a batch may have: with one of more bytes it is large enough.
+const LONG_BYTES: usize = 1 << 16;
 
 /// Buffer sets that a thread keeps.
 const POOL_MAX: usize = 4;
@@ -122,6 +134,71 @@ enum Progress {
     End,
 }
 
+/// What rows have to pass.
+struct Filter {
+    tests: Arc<RowFilter>,
+    /// Tests of columns that stand at the same place in every record of the clustered index.
+    by_place: Vec<(usize, Place)>,
+    /// Tests of fields behind those, which records of the clustered index always hold; in the order of fields.
+    by_field: Vec<(usize, usize)>,
+    /// Tests that only a row can be asked, because a record may hold a part of the value.
+    by_row: Vec<usize>,
+}
+
+impl Filter {
+    fn new(table: &Table, index: usize, tests: &Arc<RowFilter>) -> Filter {
+        let (mut by_place, mut by_field, mut by_row) = (Vec::new(), Vec::new(), Vec::new());
+        let layout = &table.rows().leaf;
+        for (number, test) in tests.tests().iter().enumerate() {
+            let field = table.indexes[0].field_of_column.get(test.column).copied().flatten().map(usize::from);
+            match (constant_place(table, test.column), field) {
+                _ if index != 0 => by_row.push(number),
+                (Some(place), _) => by_place.push((number, place)),
+                (None, Some(field)) if !layout.fields()[field].may_be_external() => by_field.push((number, field)),
+                _ => by_row.push(number),
+            }
+        }
+        by_field.sort_by_key(|(_, field)| *field);
+        Filter { tests: tests.clone(), by_place, by_field, by_row }
+    }
+
+    /// Whether the record at `origin`, of the table's own layout, passes the tests of columns at constant places.
+    #[inline]
+    fn passes_places(&self, page: &[u8], origin: usize) -> Result<bool> {
+        for (number, place) in &self.by_place {
+            if !self.tests.tests()[*number].passes(Some(place.of(page, origin)?)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Asks the other fields of such a record, as one walks over them.
+    #[inline]
+    fn passes_fields<'f>(&'f self, page: &'f [u8]) -> impl FnMut(usize, &Field) -> bool + 'f {
+        let mut left = &self.by_field[..];
+        move |number, field| {
+            while let Some(((test, of), rest)) = left.split_first()
+                && *of == number
+            {
+                if !self.tests.tests()[*test].passes(field.of(page)) {
+                    return false;
+                }
+                left = rest;
+            }
+            true
+        }
+    }
+
+    /// Whether a row passes; `of_record`: its record has passed already.
+    #[inline]
+    fn passes_row(&self, row: &Row, of_record: bool) -> bool {
+        let tests = self.tests.tests();
+        let passes = |test: &ColumnTest| test.passes(row.get(test.column));
+        if of_record { self.by_row.iter().all(|number| passes(&tests[*number])) } else { tests.iter().all(passes) }
+    }
+}
+
 /// A scan of a range of an index.
 pub struct Scan {
     index: usize,
@@ -157,6 +234,9 @@ pub struct Scan {
     point: bool,
     /// Older versions that the scan built for rows that were changed often.
     older: Older,
+    filter: Option<Filter>,
+    /// Rows that the reader sees and that did not pass, since they were last asked for.
+    passed_over: u64,
 }
 
 /// How often a scan that finds nothing looks whether it has seen more leaves than the file has pages.
@@ -199,7 +279,28 @@ impl Scan {
             insists: false,
             point: is_point(table, index, range),
             older: Older::default(),
+            filter: None,
+            passed_over: 0,
         }
+    }
+
+    /// Leaves out rows that do not pass; false: a locking scan gives them all.
+    pub fn filter(&mut self, table: &Table, tests: &Arc<RowFilter>) -> bool {
+        if !matches!(self.mode, ReadMode::Consistent | ReadMode::Source) {
+            return false;
+        }
+        debug_assert!(
+            tests.tests().iter().all(|test| self.columns.contains(test.column)),
+            "tests of columns that are read"
+        );
+        self.filter = Some(Filter::new(table, self.index, tests));
+        true
+    }
+
+    /// How many rows the filter has left out since this was last asked.
+    #[inline]
+    pub fn take_passed_over(&mut self) -> u64 {
+        std::mem::take(&mut self.passed_over)
     }
 
     /// The next row; false = the end.
@@ -362,6 +463,7 @@ impl Scan {
             self.batch.resize_with(batch_rows, Row::new);
         }
 
+        let passed_before = self.passed_over;
         let mut at = self.position(ctx, table)?;
         let mut noted = None;
         // Whether no record of this leaf is beyond the end, so that none need be compared.
@@ -394,7 +496,9 @@ impl Scan {
                 break;
             }
             let has_long = self.take(ctx, trx, table, &page, usize::from(origin), newest)?;
-            if self.count + self.entry_count >= batch_rows || has_long {
+            let passed_over = self.passed_over - passed_before;
+            let is_enough = self.count > 0 && passed_over >= PASSED_OVER * batch_rows as u64;
+            if self.count + self.entry_count >= batch_rows || has_long || is_enough {
                 // A range that ends here, as that of a key does, needs not be searched again.
                 let next = if self.reverse { index::prev(&page, origin) } else { index::next(&page, origin) };
                 let next = next.map_err(damaged)?;
@@ -429,20 +533,32 @@ impl Scan {
     ) -> Result<bool> {
         if self.index == 0 {
             let row = &mut self.batch[self.count];
-            if !self.places.is_empty()
+            if (!self.places.is_empty() || self.filter.is_some())
                 && !has_other_layout(page, origin)
                 && (newest || trx.sees(table.rows().leaf.trx_id(page, origin).map_err(damaged)?))
             {
                 if is_deleted(page, origin) {
                     return Ok(false);
                 }
-                fill_constant(table, page, origin, &self.places, row)?;
-                self.count += 1;
-                return Ok(false);
+                let columns = &self.columns;
+                let passes = match &self.filter {
+                    Some(filter) if !filter.passes_places(page, origin)? => false,
+                    Some(filter) if self.places.is_empty() => {
+                        fill_if(ctx, table, page, origin, columns, row, filter.passes_fields(page))?
+                    }
+                    _ => {
+                        fill_constant(table, page, origin, &self.places, row)?;
+                        true
+                    }
+                };
+                if !passes {
+                    self.passed_over += 1;
+                    return Ok(false);
+                }
+                return Ok(self.admit(true));
             }
             if read_visible(ctx, trx, table, page, origin, newest, &self.columns, row)? {
-                self.count += 1;
-                return Ok(row.stored_bytes() > (1 << 16));
+                return Ok(self.admit(false));
             }
             return Ok(false);
         }
@@ -456,7 +572,7 @@ impl Scan {
         if self.covering && certain && !newest {
             let row = &mut self.batch[self.count];
             fill_from_entry(table, self.index, page, origin, &self.columns, row)?;
-            self.count += 1;
+            self.admit(false);
             return Ok(false);
         }
         if self.covering {
@@ -464,7 +580,7 @@ impl Scan {
             let mut entry = std::mem::take(&mut scratch.entry);
             entry.copy(page, layout, origin).map_err(damaged)?;
             if self.look_up_one(ctx, trx, table, &entry, false, newest)? {
-                self.count += 1;
+                self.admit(false);
             }
             scratch.entry = entry;
             return Ok(false);
@@ -480,12 +596,25 @@ impl Scan {
         Ok(false)
     }
 
+    /// Takes the row at the end of the batch into it, if it passes the filter; `of_record`: its record has passed what is
+    /// asked of records. Returns whether it brought long values.
+    #[inline]
+    fn admit(&mut self, of_record: bool) -> bool {
+        let row = &self.batch[self.count];
+        if self.filter.as_ref().is_some_and(|filter| !filter.passes_row(row, of_record)) {
+            self.passed_over += 1;
+            return false;
+        }
+        self.count += 1;
+        row.stored_bytes() > LONG_BYTES
+    }
+
     /// Looks up the rows of the entries that were noted.
     fn look_up(&mut self, ctx: &Context<'_>, trx: &Transaction, table: &Table, newest: bool) -> Result<()> {
         let entries = std::mem::take(&mut self.entries);
         for (entry, certain) in &entries[..self.entry_count] {
             if self.look_up_one(ctx, trx, table, entry, *certain, newest)? {
-                self.count += 1;
+                self.admit(false);
             }
         }
         self.entries = entries;

@@ -26,6 +26,7 @@
 mod built;
 mod check;
 mod definition;
+mod filter;
 pub mod foreign_key;
 pub mod partitions;
 mod row;
@@ -45,6 +46,7 @@ use format::value::ColumnType;
 pub use built::BuiltIndexes;
 pub use check::Check;
 pub use definition::{Definition, DefinitionKind, DefinitionName};
+pub use filter::{ColumnTest, Interval, RowFilter};
 pub use foreign_key::{ForeignKey, ReferentialAction};
 pub use partitions::{PartitionDefinition, Partitioning};
 pub use row::{ColumnSet, Row, RowPlace};
