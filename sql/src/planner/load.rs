@@ -126,7 +126,7 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         LoadTarget::Variable(_) => None,
     });
     let given: Vec<String> = given.chain(load.assignments.iter().map(|(name, _)| name.name.clone())).collect();
-    let view = insert_target(context, &load.table, &given, wanted).map_err(|error| match error.code {
+    let view = insert_target(context, &load.table, &given, &[], wanted).map_err(|error| match error.code {
         1471 => Error::target_not_updatable(&load.table.name, "LOAD"),
         _ => error,
     })?;
