@@ -53,7 +53,7 @@ impl Work {
             12 => format!("{}", self.random.random_range(0..4096)),
             _ => match number % 3 {
                 0 => format!("POINT({number}, 0.5)"),
-                1 => format!("ST_GeomFromText('LINESTRING(0 0,{number} 1)', 7)"),
+                1 => format!("ST_GeomFromText('LINESTRING(0 0,{number} 1)', 3857)"),
                 _ => format!("ST_GeomFromText('GEOMETRYCOLLECTION(POINT({number} 1),POLYGON((0 0,1 0,1 1,0 0)))')"),
             },
         }

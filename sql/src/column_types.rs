@@ -33,6 +33,33 @@ pub fn collation_of(charset: Option<&str>, name: Option<&str>, otherwise: Collat
 
 /// The stored type of a written one.
 pub fn column_type(name: &str, spec: &TypeSpec, table: CollationId) -> Result<ColumnType> {
+    let ty = column_type_repeating(name, spec, table)?;
+    repeated_member(name, &ty).map_or(Ok(ty), Err)
+}
+
+/// 1291 if two members of an ENUM or SET are equal. Outside of the strict modes a column may have them; a value is the first
+/// of the two then.
+pub fn repeated_member(name: &str, ty: &ColumnType) -> Option<Error> {
+    let (members, id, kind) = match ty {
+        ColumnType::Enum { members, collation } => (members, *collation, "ENUM"),
+        ColumnType::Set { members, collation } => (members, *collation, "SET"),
+        _ => return None,
+    };
+    let own = collation(id);
+    let mut known: Vec<Vec<u8>> = Vec::with_capacity(members.len());
+    for member in members.iter() {
+        let mut stored = Vec::new();
+        format::collation::convert(member.as_bytes(), Charset::Utf8mb4, own.charset, &mut stored);
+        if known.iter().any(|known| own.equal(known, &stored)) {
+            return Some(Error::duplicate_member(name, member, kind));
+        }
+        known.push(stored);
+    }
+    None
+}
+
+/// As [`column_type`], of an ENUM or SET that may have a member twice.
+pub fn column_type_repeating(name: &str, spec: &TypeSpec, table: CollationId) -> Result<ColumnType> {
     let geometry = GeometryType::by_name(&spec.name);
     if let Some(kind) = geometry {
         return Ok(ColumnType::Geometry { kind, srid: spec.srid });
@@ -188,7 +215,6 @@ fn character_type(name: &str, spec: &TypeSpec, table: CollationId) -> Result<Col
 }
 
 fn members(name: &str, spec: &TypeSpec, id: CollationId, set: bool) -> Result<ColumnType> {
-    let own = collation(id);
     let mut members: Vec<Box<str>> = Vec::with_capacity(spec.members.len());
     for member in &spec.members {
         let text = String::from_utf8_lossy(member);
@@ -196,16 +222,6 @@ fn members(name: &str, spec: &TypeSpec, id: CollationId, set: bool) -> Result<Co
         if set && text.contains(',') {
             let message = format!("Illegal set '{text}' value found during parsing");
             return Err(Error::new(1367, b"22007", message));
-        }
-        let mut stored = Vec::new();
-        format::collation::convert(text.as_bytes(), Charset::Utf8mb4, own.charset, &mut stored);
-        let known = members.iter().any(|known| {
-            let mut other = Vec::new();
-            format::collation::convert(known.as_bytes(), Charset::Utf8mb4, own.charset, &mut other);
-            own.equal(&other, &stored)
-        });
-        if known {
-            return Err(Error::duplicate_member(name, text, if set { "SET" } else { "ENUM" }));
         }
         members.push(text.into());
     }

@@ -207,8 +207,11 @@ pub fn extra(column: &Column) -> String {
 pub fn column_key(table: &Table, ordinal: usize) -> &'static str {
     let mut key = "";
     for index in table.indexes.iter().filter(|index| !index.is_hidden()) {
-        // A unique key of NOT NULL columns stands in for a missing primary key.
-        if index.clustered && index.parts.iter().any(|part| part.column == ordinal) {
+        // A unique key of NOT NULL columns stands in for a missing primary key, unless one of them is not stored.
+        let is_virtual =
+            |part: &IndexPart| table.columns[part.column].generated.as_ref().is_some_and(|own| !own.stored);
+        let is_primary = index.primary || index.clustered && !index.parts.iter().any(is_virtual);
+        if is_primary && index.parts.iter().any(|part| part.column == ordinal) {
             return "PRI";
         }
         let leads = |part: &IndexPart| {

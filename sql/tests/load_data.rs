@@ -56,6 +56,35 @@ impl Bench {
     }
 }
 
+/// A view's columns are the file's, and rows that WITH CHECK OPTION refuses do not come in.
+#[test]
+fn files_go_into_views() {
+    let mut bench = Bench::new("views");
+    bench.one("CREATE TABLE t (id INT PRIMARY KEY, n INT, other INT DEFAULT 5)");
+    bench.one("CREATE VIEW v AS SELECT n AS many, id AS k FROM t WHERE n < 100 WITH CHECK OPTION");
+    bench.one("CREATE VIEW sums AS SELECT n, COUNT(*) AS c FROM t GROUP BY n");
+    bench.write("a", b"10,1\n20,2\n");
+    bench.write("b", b"3,4,30\n");
+    bench.write("c", b"300,5\n");
+    bench.expect(
+        "LOAD DATA INFILE 'DIR/a' INTO TABLE v FIELDS TERMINATED BY ','",
+        "= 2 rows; Records: 2  Deleted: 0  Skipped: 0  Warnings: 0",
+    );
+    bench.expect(
+        "LOAD DATA INFILE 'DIR/b' INTO TABLE v FIELDS TERMINATED BY ',' (k, @x, many) SET many = many + @x",
+        "= 1 rows; Records: 1  Deleted: 0  Skipped: 0  Warnings: 0",
+    );
+    for (statement, error) in [
+        ("LOAD DATA INFILE 'DIR/c' INTO TABLE v FIELDS TERMINATED BY ','", "! 1369 CHECK OPTION failed 'test.v'"),
+        ("LOAD DATA INFILE 'DIR/a' INTO TABLE v (id)", "! 1054 Unknown column 'id' in 'field list'"),
+        ("LOAD DATA INFILE 'DIR/a' INTO TABLE sums", "! 1288 The target table sums of the LOAD is not updatable"),
+    ] {
+        bench.expect(statement, error);
+    }
+    let rows = "| id | n | other\n| 1 | 10 | 5\n| 2 | 20 | 5\n| 3 | 34 | 5";
+    bench.expect("SELECT * FROM t", rows);
+}
+
 /// Answers of MariaDB 10.11, checked by hand.
 #[test]
 fn fields_go_to_columns_and_variables() {

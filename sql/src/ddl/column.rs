@@ -5,10 +5,10 @@ use format::value::{ColumnType, LobSize};
 use storage::schema::{Column, ColumnDefault, Generated};
 
 use super::{Context, check_name, check_not_reserved, computed};
-use crate::column_types::{ROW_BYTES_MAX, column_type};
+use crate::column_types::{ROW_BYTES_MAX, column_type_repeating, repeated_member};
 use crate::error::{Error, Result};
 use crate::expression::assign::{AssignMode, Target, assign, encode};
-use crate::expression::{Binder, Datum, NoFields, NoScope};
+use crate::expression::{Binder, Datum, NoFields, NoScope, geometry};
 use crate::parser::ast::{ColumnSpec, DefaultSpec, TypeSpec};
 
 const COMMENT_CHARS_MAX: usize = 1024;
@@ -19,16 +19,25 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
     check_not_reserved(&spec.name, Error::wrong_column_name)?;
     computed::check_generated(spec)?;
     let serial = spec.ty.name == "SERIAL";
-    let ty = match (column_type(&spec.name, &spec.ty, table), longer(&spec.ty)) {
+    let ty = match (column_type_repeating(&spec.name, &spec.ty, table), longer(&spec.ty)) {
         // Outside of the strict modes a VARCHAR that is too long is a TEXT.
         (Err(error), Some(longer)) if error.code == 1074 && !context.eval.mode.is_strict() => {
-            let ty = column_type(&spec.name, &longer, table)?;
+            let ty = column_type_repeating(&spec.name, &longer, table)?;
             let to = if spec.ty.name == "VARBINARY" { "BLOB" } else { "TEXT" };
             context.note(1246, format!("Converting column '{}' from {} to {to}", spec.name, spec.ty.name));
             ty
         }
         (ty, _) => ty?,
     };
+    if let ColumnType::Geometry { srid: Some(srid), .. } = ty {
+        geometry::check_system(srid)?;
+    }
+    if let Some(error) = repeated_member(&spec.name, &ty) {
+        if context.eval.mode.is_strict() {
+            return Err(error);
+        }
+        context.note(error.code, error.message);
+    }
     let auto_increment = spec.auto_increment || serial;
     let nullable = spec.nullable.unwrap_or(true) && !spec.primary_key && !auto_increment;
     if auto_increment {

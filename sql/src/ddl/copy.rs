@@ -97,11 +97,8 @@ impl<'a> Copier<'a> {
                     }
                 }
                 Source::New if column.auto_increment => From::Sequence,
-                // There is no zero of these.
                 Source::New
-                    if matches!(column.ty, ColumnType::Geometry { .. })
-                        && column.default == ColumnDefault::None
-                        && !column.nullable =>
+                    if column.default == ColumnDefault::None && !column.nullable && !has_zero(context, &column.ty) =>
                 {
                     From::Missing
                 }
@@ -209,7 +206,7 @@ impl<'a> Copier<'a> {
                 From::Bytes(ordinal) => Ok(row.get(*ordinal).map(<[u8]>::to_vec)),
                 From::Constant(value) => Ok(value.clone()),
                 From::Computed => Ok(None),
-                From::Missing => Err(Error::no_value_for_geometry()),
+                From::Missing => Err(missing(column, self.rows)),
                 From::Sequence => {
                     let mut out = Vec::new();
                     encode(Datum::UInt(self.rows), &column.ty, &mut out)?;
@@ -264,6 +261,28 @@ fn shown_value(old: &ColumnType, new: &ColumnType, stored: &[u8], zone: Zone) ->
         }
         _ => value,
     }
+}
+
+/// Whether rows that exist can get the zero of a type: there is none of geometries, and modes may refuse that of dates.
+fn has_zero(context: &Context<'_>, ty: &ColumnType) -> bool {
+    match ty {
+        ColumnType::Geometry { .. } => false,
+        ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => {
+            let mode = context.eval.mode;
+            !(mode.is_strict() && mode.has(SqlMode::NO_ZERO_DATE))
+        }
+        _ => true,
+    }
+}
+
+/// The error of a row for which a new column has no value.
+fn missing(column: &CopiedColumn, row: u64) -> Error {
+    let (kind, zero) = match column.ty {
+        ColumnType::Geometry { .. } => return Error::no_value_for_geometry(),
+        ColumnType::Date => ("date", "0000-00-00"),
+        _ => ("datetime", "0000-00-00 00:00:00"),
+    };
+    Error::incorrect_temporal(kind, zero, &column.name, row)
 }
 
 /// What rows that exist get in a new column.

@@ -9,7 +9,7 @@ use format::value::{ColumnType, Value};
 use storage::schema::{ColumnSet, ReadMode, Row, ScanRange};
 use storage::{Relatives, Table, TableUse, Trx};
 
-use super::partition::Router;
+use super::partition::{Router, misplaced};
 use super::{Context, Outcome, view};
 use crate::catalog::{self, database_of, storage_error};
 use crate::error::{Error, Result};
@@ -78,8 +78,10 @@ pub fn maintain(context: &Context<'_>, action: Maintenance, tables: &[TableName]
                 say("status", "OK");
             }
             Maintenance::Check => {
-                let (_trx, found) = open(context, database, table)?;
-                let findings = context.instance.engine.check_table(&found).map_err(storage_error)?;
+                let (mut trx, found) = open(context, database, table)?;
+                let mut findings = context.instance.engine.check_table(&found).map_err(storage_error)?;
+                let all = PartitionSet::all(found.files().len());
+                findings.extend(misplaced(context, &mut trx, &found, &all)?);
                 for finding in &findings {
                     say("error", finding);
                 }

@@ -24,6 +24,10 @@ impl Error {
         Error::new(3643, b"HY000", text)
     }
 
+    pub fn unknown_reference_system(srid: u32) -> Error {
+        Error::new(3548, b"SR001", format!("There's no spatial reference system with SRID {srid}."))
+    }
+
     pub fn invalid_geometry(function: &str) -> Error {
         Error::new(3037, b"22023", format!("Invalid GIS data provided to function {function}."))
     }

@@ -151,6 +151,10 @@ impl Error {
         Error::new(1366, b"HY000", format!("Incorrect {kind} value: '{value}' for column '{name}' at row {row}"))
     }
 
+    pub fn datetime_overflow() -> Error {
+        Error::new(1441, b"22008", "Datetime function: datetime field overflow")
+    }
+
     /// `kind` is date, datetime, time.
     pub fn incorrect_temporal(kind: &str, value: &str, name: &str, row: u64) -> Error {
         Error::new(1292, b"22007", format!("Incorrect {kind} value: '{value}' for column '{name}' at row {row}"))

@@ -53,6 +53,12 @@ impl Error {
         Error::new(1288, b"HY000", format!("The target table {alias} of the {statement} is not updatable"))
     }
 
+    /// `statement`: UPDATE, DELETE, INSERT.
+    pub fn view_prevents(view: &str, statement: &str, target: &str) -> Error {
+        let text = format!("The definition of table '{view}' prevents operation {statement} on table '{target}'.");
+        Error::new(1443, b"HY000", text)
+    }
+
     pub fn view_of_many(database: &str, name: &str) -> Error {
         let text = format!("Can not modify more than one base table through a join view '{database}.{name}'");
         Error::new(1393, b"HY000", text)

@@ -207,7 +207,7 @@ pub(super) fn extract<'a>(
             return Ok(Datum::Int(time_part(&time, unit)));
         }
     }
-    let Some(moment) = value.to_datetime(Zeros::Allowed, context)? else { return Ok(Datum::Null) };
+    let Some(moment) = value.to_datetime(Zeros::AsMode, context)? else { return Ok(Datum::Null) };
     let date = moment.date;
     let (year, month, day) = (date.year as i64, date.month as i64, date.day as i64);
     Ok(Datum::Int(match unit {

@@ -17,7 +17,7 @@ use geo::{CoordsIter, MapCoordsInPlace};
 use super::reference_systems;
 use crate::error::{Error, Result};
 
-pub use reference_systems::{WGS_84, is_geographic};
+pub use reference_systems::{WGS_84, check as check_system, is_geographic, is_known};
 
 /// Reads a value that is an argument of a function.
 #[inline(never)]
@@ -103,7 +103,8 @@ pub fn take_in(mut shape: Shape<f64>, srid: u32, order: AxisOrder, function: &st
 
 /// The way back of [`take_in`].
 pub fn give_out(mut geometry: Geometry, order: AxisOrder) -> Result<Geometry> {
-    if order.swaps(geometry.srid)? {
+    // What was stored before its system was unknown can still be read.
+    if is_known(geometry.srid) && order.swaps(geometry.srid)? {
         swap_axes(&mut geometry.shape);
     }
     Ok(geometry)

@@ -20,8 +20,11 @@ use crate::types::{SqlMode, TypeInfo};
 /// What a caller makes of zero months and days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Zeros {
-    /// 0000-00-00 and 2024-00-00 are values: YEAR(), comparison.
+    /// 0000-00-00 and 2024-00-00 are values: comparison.
     Allowed,
+    /// They are values in dates; a text or number that means 0000-00-00 is NULL if the mode is NO_ZERO_DATE: what
+    /// functions take out of dates.
+    AsMode,
     /// They are NULL: functions that compute with days.
     Refused,
 }
@@ -202,6 +205,7 @@ pub fn is_bad_date(flags: &ParseFlags, zeros: Zeros, mode: SqlMode) -> bool {
     flags.invalid
         || flags.out_of_range
         || (flags.invalid_day && !mode.has(SqlMode::ALLOW_INVALID_DATES))
+        || (zeros == Zeros::AsMode && flags.zero_date && mode.has(SqlMode::NO_ZERO_DATE))
         || (zeros == Zeros::Refused && (flags.zero_date || flags.zero_in_date))
 }
 

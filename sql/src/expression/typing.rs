@@ -222,6 +222,8 @@ pub fn aggregate(function: AggregateFunction, arg: Option<&TypeInfo>, increment:
         },
         AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {
             let mut ty = arg.stored().nullable(true);
+            // The smallest number is no longer filled with zeros; a group's own value is.
+            ty.zerofill &= function == AggregateFunction::AnyValue;
             if matches!(ty.kind, Kind::Enum | Kind::Set) {
                 ty.kind = Kind::Char;
             }

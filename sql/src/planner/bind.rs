@@ -15,7 +15,7 @@
 use super::clause::{Aliases, Clause, Lookup};
 use super::members::by_number;
 use super::scope::Level;
-use super::{LimitPlan, PlanContext};
+use super::{LimitPlan, PlanContext, SourceKind};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node};
 use crate::parser::ast::{self, Limit, OrderItem, Select, SelectItem};
@@ -61,7 +61,8 @@ pub fn bind_items(level: &Level<'_>, select: &Select) -> Result<Vec<Item>> {
                 }
                 let name = match (alias, expr) {
                     (Some(alias), _) => alias.as_str(),
-                    (None, ast::Expr::Column(column)) => &column.name,
+                    (None, ast::Expr::Column(column)) => own_name(level, &bound).unwrap_or(&column.name),
+                    (None, ast::Expr::Literal(ast::Literal::Null)) => "NULL",
                     (None, ast::Expr::Literal(ast::Literal::String { bytes, .. })) => {
                         items.push(new_item(level, &String::from_utf8_lossy(bytes), bound));
                         continue;
@@ -78,6 +79,19 @@ pub fn bind_items(level: &Level<'_>, select: &Select) -> Result<Vec<Item>> {
 
 fn new_item(level: &Level<'_>, name: &str, expr: Expr) -> Item {
     Item { name: name.into(), expr, refused: level.naming.borrow_mut().take_refusal() }
+}
+
+/// Columns of views, and of information_schema, whose tables are views in MySQL, are called as there, however the query
+/// writes them.
+fn own_name<'l>(level: &'l Level<'_>, expr: &Expr) -> Option<&'l str> {
+    let (source, column) = level.slots[expr.as_column()?];
+    let source = &level.sources[source as usize];
+    let is_view = match &source.kind {
+        SourceKind::Virtual(_) => source.database.eq_ignore_ascii_case("information_schema"),
+        SourceKind::Derived(derived) => derived.view.is_some(),
+        _ => false,
+    };
+    is_view.then(|| &*source.columns[column as usize].name)
 }
 
 fn push_slot(level: &Level<'_>, slot: usize, items: &mut Vec<Item>) -> Result<()> {

@@ -26,6 +26,7 @@ use super::members::{by_number, member_type};
 use super::returning::{Returning, bind_returning};
 use super::row_rules::RowRules;
 use super::scope::Level;
+use super::target_reads::{self, Target};
 use super::triggers::Triggers;
 use super::view_target::{InsertTarget, ViewCheck, insert_target};
 use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, hints, nest, physical, rules};
@@ -165,9 +166,6 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         Some(view) => view.table.clone(),
         None => open_stored(context, &insert.table, None, wanted)?,
     };
-    if view.is_some() && insert.row_alias.is_some() {
-        return Err(Error::unsupported("a row alias of an INSERT into a view"));
-    }
     if view.is_some() && !insert.returning.is_empty() {
         return Err(Error::unsupported("RETURNING of changes of views"));
     }
@@ -245,7 +243,13 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     };
 
     let row_alias = match &insert.row_alias {
-        Some((alias, names)) => Some(RowAlias::new(&table, &columns, alias, names)?),
+        Some((alias, names)) => {
+            let own: Vec<&str> = match &view {
+                Some(view) => columns.iter().map(|column| view.names()[*column].unwrap_or_default()).collect(),
+                None => columns.iter().map(|column| &*table.columns[*column].name).collect(),
+            };
+            Some(RowAlias::new(&insert.table.name, &own, alias, names)?)
+        }
         None => None,
     };
     let mut on_duplicate = Vec::new();
@@ -287,6 +291,11 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     let rules = RowRules::of(context.eval, &table)?;
     let mut reads_given = false;
     let subqueries = level.subqueries.take();
+    if let InsertRows::Values(_) = &source {
+        let view = view.as_ref().map(|view| &*view.definition);
+        let target = Target { table: &table, alias: &insert.table.name, view };
+        target_reads::check(&subqueries, &target, "INSERT")?;
+    }
     let outer = subqueries.iter().flat_map(|subquery| &subquery.outer);
     let given = match &source {
         InsertRows::Values(rows) => &rows[..],
@@ -339,7 +348,7 @@ pub(super) fn check_not_generated(table: &Table, columns: impl IntoIterator<Item
 }
 
 /// The table that an INSERT fills, as its values see it: through a view with the view's names.
-fn target_level<'a>(
+pub(super) fn target_level<'a>(
     context: &'a PlanContext<'a>,
     name: &ast::TableName,
     view: Option<&InsertTarget>,
@@ -382,8 +391,9 @@ struct RowAlias<'a> {
 }
 
 impl<'a> RowAlias<'a> {
-    fn new(table: &'a Table, columns: &[usize], alias: &'a str, names: &'a [String]) -> Result<RowAlias<'a>> {
-        if same_name(alias, &table.name) {
+    /// `columns`: what the table, or the view, calls those that get values.
+    fn new(table: &str, columns: &[&'a str], alias: &'a str, names: &'a [String]) -> Result<RowAlias<'a>> {
+        if same_name(alias, table) {
             return Err(Error::not_unique_table(alias));
         }
         if !names.is_empty() && names.len() != columns.len() {
@@ -392,9 +402,8 @@ impl<'a> RowAlias<'a> {
         if let Some(at) = (1..names.len()).find(|at| names[..*at].iter().any(|name| same_name(name, &names[*at]))) {
             return Err(Error::duplicate_column_name(&names[at]));
         }
-        let own = |column: &usize| &*table.columns[*column].name;
-        let name = |at: usize| names.get(at).map_or(own(&columns[at]), String::as_str);
-        let columns = columns.iter().enumerate().map(|(at, column)| (name(at), own(column))).collect();
+        let name = |at: usize| names.get(at).map_or(columns[at], String::as_str);
+        let columns = columns.iter().enumerate().map(|(at, column)| (name(at), *column)).collect();
         Ok(RowAlias { alias, columns, renames: !names.is_empty() })
     }
 
@@ -556,8 +565,18 @@ pub(super) fn rows_of(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQ
     })
 }
 
-fn plan_rows(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>, also: &[&Expr]) -> Result<SelectPlan> {
+fn plan_rows(
+    context: &PlanContext<'_>,
+    level: Level<'_>,
+    query: &RowsQuery<'_>,
+    also: &[&Expr],
+    statement: &str,
+) -> Result<SelectPlan> {
     let mut block = rows_of(context, level, query)?;
+    if let Some(table) = block.sources[0].table() {
+        let target = Target { table, alias: &block.sources[0].alias, view: None };
+        target_reads::check(&block.subqueries, &target, statement)?;
+    }
     let width = block.slots.len();
     let needed = &mut block.sources[0].needed;
     // What the change reads besides what finds the rows; beyond the row are a new row's values.
@@ -637,7 +656,7 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
         also.extend((0..table.columns.len()).map(|column| Expr::slot(column, TypeInfo::NULL)));
     }
     let also: Vec<&Expr> = also.iter().collect();
-    let select = plan_rows(context, level, &query, &also)?;
+    let select = plan_rows(context, level, &query, &also, "UPDATE")?;
     let changed =
         |column: usize| assigned(column) || touched.contains(&column) || table.columns[column].generated.is_some();
     // A trigger may do anything to the tables that the scan stands in.
@@ -690,6 +709,6 @@ pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<De
     let width = if triggers.is_some() { table.columns.len() } else { 0 };
     let whole: Vec<Expr> = (0..width).map(|column| Expr::slot(column, TypeInfo::NULL)).collect();
     let also: Vec<&Expr> = returning.iter().flat_map(|returning| &returning.output).chain(&whole).collect();
-    let select = plan_rows(context, level, &query, &also)?;
+    let select = plan_rows(context, level, &query, &also, "DELETE")?;
     Ok(DeletePlan { table, ignore: delete.ignore, select, returning, triggers })
 }

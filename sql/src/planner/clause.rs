@@ -368,7 +368,11 @@ impl Scope for Clause<'_> {
 
     fn values_of(&self, name: &ColumnName) -> Result<Expr> {
         let Some(base) = self.values_base else {
-            return Err(Error::unknown_column(&display(name), self.name));
+            // In a subquery of ON DUPLICATE KEY UPDATE it is the row of the statement.
+            return match self.level.parent {
+                Some(parent) => Ok(self.level.outer_value(parent.values_of(name)?)),
+                None => Err(Error::unknown_column(&display(name), self.name)),
+            };
         };
         let slot = self
             .level

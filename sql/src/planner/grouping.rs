@@ -150,6 +150,11 @@ fn is_fixed(expr: &Expr, fixed: &[bool]) -> bool {
     all
 }
 
+/// ANY_VALUE(): whatever row it is of will do.
+fn is_any_value(expr: &Expr) -> bool {
+    matches!(&expr.node, Node::Call { function, .. } if function.name == "any_value")
+}
+
 /// The first column of an expression that has more than one value per group.
 fn offender(level: &Level<'_>, expr: &Expr, keys: &[Expr], fixed: &[bool]) -> Option<usize> {
     if keys.iter().any(|key| key.node == expr.node) {
@@ -158,9 +163,7 @@ fn offender(level: &Level<'_>, expr: &Expr, keys: &[Expr], fixed: &[bool]) -> Op
     if let Some(slot) = expr.as_column() {
         return (!fixed[slot]).then_some(slot);
     }
-    if let Node::Call { function, .. } = &expr.node
-        && function.name.eq_ignore_ascii_case("any_value")
-    {
+    if is_any_value(expr) {
         return None;
     }
     let mut found = None;
@@ -268,6 +271,9 @@ fn unselected(expr: &Expr, outputs: &[&Expr]) -> Option<Option<usize>> {
     }
     if let Node::Aggregate(_) = expr.node {
         return Some(None);
+    }
+    if is_any_value(expr) {
+        return None;
     }
     let mut found = None;
     expr.for_each_child(&mut |child| found = found.or_else(|| unselected(child, outputs)));

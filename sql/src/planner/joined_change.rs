@@ -16,6 +16,7 @@ use super::role::Role;
 use super::row_rules::RowRules;
 use super::scope::{JoinTree, Level, display};
 use super::select::{bind_documents, reads_earlier_tables};
+use super::target_reads::{self, Target};
 use super::triggers::Triggers;
 use super::{PlanContext, SelectPlan, hints, nest, physical, rules};
 use crate::accounts::Privileges;
@@ -100,7 +101,11 @@ pub fn plan_joined_update(context: &PlanContext<'_>, update: &ast::JoinedUpdate)
     let values = targets.iter().flat_map(|target| &target.assignments);
     let values: Vec<Expr> = values.filter_map(|assignment| assignment.value.clone()).collect();
     let needed: Vec<_> = targets.iter().map(|target| needed_for_update(context, target)).collect();
-    let select = plan_rows(context, level, tree.as_ref(), update.filter.as_ref(), &values, &needed)?;
+    // It is told of the table that stands first, as in MySQL.
+    let first = level.sources[0].alias.clone();
+    let read = tables.iter().map(|table| (&**table, &*first));
+    let read = Changed { targets: read.collect(), statement: "UPDATE" };
+    let select = plan_rows(context, level, tree.as_ref(), update.filter.as_ref(), &values, &needed, &read)?;
     Ok(JoinedUpdatePlan { ignore: update.ignore, select, targets })
 }
 
@@ -116,7 +121,10 @@ pub fn plan_joined_delete(context: &PlanContext<'_>, delete: &ast::JoinedDelete)
         targets.push(delete_target(context, &tables, *source, table)?);
     }
     let needed: Vec<_> = targets.iter().map(|target| needed_for_delete(context, target)).collect();
-    let select = plan_rows(context, level, tree.as_ref(), delete.filter.as_ref(), &[], &needed)?;
+    let aliases: Vec<Box<str>> = numbers.iter().map(|number| level.sources[*number].alias.clone()).collect();
+    let read = tables.iter().zip(&aliases).map(|(table, alias)| (&**table, &**alias));
+    let read = Changed { targets: read.collect(), statement: "DELETE" };
+    let select = plan_rows(context, level, tree.as_ref(), delete.filter.as_ref(), &[], &needed, &read)?;
     Ok(JoinedDeletePlan { ignore: delete.ignore, select, targets })
 }
 
@@ -282,6 +290,12 @@ fn needed_columns(context: &PlanContext<'_>, table: &Table, changed: impl Iterat
     changed.chain(table.indexes[0].parts.iter().map(|part| part.column)).collect()
 }
 
+/// The tables that a statement changes, and what errors call them.
+struct Changed<'a> {
+    targets: Vec<(&'a Table, &'a str)>,
+    statement: &'a str,
+}
+
 fn plan_rows(
     context: &PlanContext<'_>,
     level: Level<'_>,
@@ -289,11 +303,16 @@ fn plan_rows(
     filter: Option<&ast::Expr>,
     also: &[Expr],
     needed: &[(usize, ColumnSet)],
+    changed: &Changed<'_>,
 ) -> Result<SelectPlan> {
     let filter = match filter {
         Some(filter) => Some(context.binder(&Clause::new(&level, "where clause")).bind_number(filter)?),
         None => None,
     };
+    for (table, alias) in &changed.targets {
+        let target = Target { table, alias, view: None };
+        target_reads::check(&level.subqueries.borrow(), &target, changed.statement)?;
+    }
     let (from, straight) = nest::bind(&level, tree, filter)?;
     let straight = straight || reads_earlier_tables(&level.sources);
     let (mut sources, slots) = (level.sources, level.slots);

@@ -19,6 +19,7 @@ use super::logical::{Block, Source};
 use super::role::Role;
 use super::scope::{JoinTree, Level, display};
 use super::select::{bind_documents, reads_earlier_tables};
+use super::target_reads::{self, Target};
 use super::view_rights::check_below;
 use super::view_target::{check_columns, check_of};
 use super::{PlanContext, SourceKind, change, hints, nest, physical, rules};
@@ -114,14 +115,15 @@ fn open_targets(
     Ok(tables)
 }
 
-/// Joins and merges; `output` is over the tables of the merged query then.
+/// Joins and merges; `output` is over the tables of the merged query then. With the number of the statement's own
+/// subqueries, which stand before those of views.
 fn merged(
     context: &PlanContext<'_>,
     level: Level<'_>,
     tree: Option<&JoinTree<'_>>,
     filter: Option<&ast::Expr>,
     output: Vec<Expr>,
-) -> Result<Block> {
+) -> Result<(Block, usize)> {
     let filter = match filter {
         Some(filter) => Some(context.binder(&Clause::new(&level, "where clause")).bind_number(filter)?),
         None => None,
@@ -137,9 +139,10 @@ fn merged(
         subqueries: level.subqueries.into_inner(),
         ..Block::nothing()
     };
+    let own = block.subqueries.len();
     rules::merge_all(&mut block);
     block.straight |= reads_earlier_tables(&block.sources);
-    Ok(block)
+    Ok((block, own))
 }
 
 fn update_views(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result<JoinedUpdatePlan> {
@@ -175,7 +178,7 @@ fn update_views(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result
             check_below(context, view, derived, Privileges::UPDATE, &columns)?;
         }
     }
-    let mut block = merged(context, level, tree.as_ref(), update.filter.as_ref(), output)?;
+    let (mut block, own) = merged(context, level, tree.as_ref(), update.filter.as_ref(), output)?;
     let mut output = std::mem::take(&mut block.output).into_iter();
     // The number of the table, the column, the value, and what the statement calls the table.
     let mut assigned: Vec<(usize, usize, Option<Expr>, usize)> = Vec::new();
@@ -201,6 +204,11 @@ fn update_views(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result
     numbers.dedup();
     let of_owners: Vec<(usize, &Owner)> = numbers.iter().map(|(source, owner)| (*source, &owners[*owner])).collect();
     let tables = open_targets(context, &mut block, &of_owners, Privileges::UPDATE, "UPDATE")?;
+    for table in &tables {
+        // It is told of the table that stands first, as in MySQL.
+        let target = Target { table, alias: &owners[0].alias, view: owners[0].view.as_deref() };
+        target_reads::check(&block.subqueries[..own], &target, "UPDATE")?;
+    }
     let sources: Vec<usize> = numbers.iter().map(|(source, _)| *source).collect();
     let places: Vec<(usize, usize)> = assigned.iter().map(|(source, column, ..)| (*source, *column)).collect();
     check_keys(&block.sources, &sources, &tables, &places)?;
@@ -260,7 +268,7 @@ fn delete_views(context: &PlanContext<'_>, delete: &ast::JoinedDelete) -> Result
         widths.push(source.columns.len());
         output.extend((0..source.columns.len()).map(|column| level.expr(source.slot_base + column)));
     }
-    let mut block = merged(context, level, tree.as_ref(), delete.filter.as_ref(), output)?;
+    let (mut block, own) = merged(context, level, tree.as_ref(), delete.filter.as_ref(), output)?;
     let mut output = std::mem::take(&mut block.output).into_iter();
     let mut found: Vec<(usize, &Owner)> = Vec::new();
     for (number, width) in numbers.iter().zip(widths) {
@@ -276,6 +284,10 @@ fn delete_views(context: &PlanContext<'_>, delete: &ast::JoinedDelete) -> Result
     }
     found.sort_by_key(|(source, _)| *source);
     let tables = open_targets(context, &mut block, &found, Privileges::DELETE, "DELETE")?;
+    for (table, (_, owner)) in tables.iter().zip(&found) {
+        let target = Target { table, alias: &owner.alias, view: owner.view.as_deref() };
+        target_reads::check(&block.subqueries[..own], &target, "DELETE")?;
+    }
     let mut targets = Vec::with_capacity(found.len());
     for ((source, _), table) in found.iter().zip(&tables) {
         targets.push(delete_target(context, &tables, *source, table)?);

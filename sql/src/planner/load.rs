@@ -5,17 +5,17 @@
 
 use format::collation::Charset;
 use format::value::{ColumnType, Value};
-use storage::ReadMode;
 
 use super::PlanContext;
 use super::change::{
-    Assignment, InsertPlan, InsertRows, check_columns, check_not_generated, insert_events, open_stored,
+    Assignment, InsertPlan, InsertRows, check_columns, check_not_generated, insert_events, open_stored, target_level,
 };
 use super::clause::Clause;
 use super::defaults::{DefaultValue, defaults};
 use super::row_rules::RowRules;
-use super::scope::{Level, display};
+use super::scope::display;
 use super::triggers::Triggers;
+use super::view_target::insert_target;
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
 use crate::expression::assign::zero_of;
@@ -121,14 +121,21 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         context.rights.need_file()?;
     }
     let wanted = if load.replace { Privileges::INSERT | Privileges::DELETE } else { Privileges::INSERT };
-    if context.find_view(&load.table)?.is_some() {
-        return Err(Error::unsupported("LOAD DATA into a view"));
-    }
-    let table = open_stored(context, &load.table, None, wanted)?;
+    let given = load.targets.iter().filter_map(|target| match target {
+        LoadTarget::Column(name) => Some(name.name.clone()),
+        LoadTarget::Variable(_) => None,
+    });
+    let given: Vec<String> = given.chain(load.assignments.iter().map(|(name, _)| name.name.clone())).collect();
+    let view = insert_target(context, &load.table, &given, wanted).map_err(|error| match error.code {
+        1471 => Error::target_not_updatable(&load.table.name, "LOAD"),
+        _ => error,
+    })?;
+    let table = match &view {
+        Some(view) => view.table.clone(),
+        None => open_stored(context, &load.table, None, wanted)?,
+    };
     let format = FileFormat::new(&load.format, context.eval.mode)?;
-    let mut level = Level::new(context, None, ReadMode::Consistent);
-    level.add_table(&load.table, None, Vec::new())?;
-    let level = level;
+    let level = target_level(context, &load.table, view.as_ref())?;
     let find = |name: &ast::ColumnName| {
         level.find(name, &level.all, "field list")?.ok_or_else(|| Error::unknown_column(&display(name), "field list"))
     };
@@ -139,8 +146,10 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
     };
     let field = TypeInfo::string(u32::MAX, charset, Coercibility::Implicit);
     let mut places = Vec::new();
-    if load.targets.is_empty() {
-        places.extend((0..table.columns.len()).filter(|at| !table.columns[*at].invisible).map(Place::Column));
+    match &view {
+        _ if !load.targets.is_empty() => {}
+        Some(view) => places.extend(view.columns.iter().map(|(_, column)| Place::Column(*column))),
+        None => places.extend((0..table.columns.len()).filter(|at| !table.columns[*at].invisible).map(Place::Column)),
     }
     for target in &load.targets {
         places.push(match target {
@@ -179,7 +188,10 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         assignments.push(Assignment { column, value });
         columns.push(column);
     }
-    check_columns(context, &load.table, &table, Privileges::INSERT, &columns)?;
+    match &view {
+        Some(view) => view.check_columns(context, Privileges::INSERT, &columns)?,
+        None => check_columns(context, &load.table, &table, Privileges::INSERT, &columns)?,
+    }
     check_not_generated(&table, columns.iter().copied())?;
     let subqueries = context.plan_subqueries(level.subqueries.take())?;
     let mut defaults = defaults(&table)?;
@@ -198,6 +210,11 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
             *default = DefaultValue::Stored(Some(zero));
         }
     }
+    if view.is_some() && !load.partitions.is_empty() {
+        return Err(Error::partition_clause_on_plain());
+    }
+    let shows = |column: usize| view.as_ref().is_none_or(|view| view.columns.iter().any(|(_, own)| *own == column));
+    let tells_id = table.auto_increment.is_none_or(shows);
     let triggers = Triggers::of(context, &table, insert_events(load.replace, false))?;
     let division = Division::of(context.eval, &table, &load.partitions)?.map(Box::new);
     let insert = InsertPlan {
@@ -214,8 +231,8 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         subqueries,
         defaults,
         rules,
-        check: None,
-        tells_id: true,
+        tells_id,
+        check: view.and_then(|view| view.check),
         triggers,
         division,
     };

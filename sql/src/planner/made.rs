@@ -35,11 +35,24 @@ pub fn column(name: &str, output: &OutputColumn, ty: ColumnType) -> Column {
     let zerofill = (output.ty.zerofill && output.origin.is_some() && output.ty.kind != Kind::Year)
         .then_some(output.ty.length.min(255) as u8);
     let boolean = output.origin.as_ref().is_some_and(|origin| origin.boolean);
-    Column { default: no_default(nullable), zerofill, boolean, ..Column::new(name, ty, nullable) }
+    let default = if nullable { ColumnDefault::Null } else { zero(&ty) };
+    Column { default, zerofill, boolean, ..Column::new(name, ty, nullable) }
 }
 
 fn no_default(nullable: bool) -> ColumnDefault {
     if nullable { ColumnDefault::Null } else { ColumnDefault::None }
+}
+
+/// What is computed and never NULL has the zero of its type as its default, as in MySQL. TEXT, BLOB, JSON and geometries
+/// have none; nor have dates here, because the default mode refuses 0000-00-00 where the statement is repeated.
+fn zero(ty: &ColumnType) -> ColumnDefault {
+    match ty {
+        ColumnType::Text { .. } | ColumnType::Blob { .. } | ColumnType::Json | ColumnType::Geometry { .. } => {
+            ColumnDefault::None
+        }
+        ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => ColumnDefault::None,
+        ty => stored_zero(ty).map_or(ColumnDefault::None, ColumnDefault::Literal),
+    }
 }
 
 /// A result's TIMESTAMP is computed and rendered as a DATETIME; a column of it is a TIMESTAMP.

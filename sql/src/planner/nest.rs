@@ -47,7 +47,7 @@ fn build(level: &Level<'_>, tree: &JoinTree<'_>, nest: &mut Nest, any_straight: 
             if let Some(on) = on {
                 let mut scope = Clause::new(level, "on clause");
                 scope.visible = visible;
-                split(zero_dates(level, level.context.binder(&scope).bind_number(on)?)?, &mut conditions);
+                split(level.context.binder(&scope).bind_number(on)?, &mut conditions);
             }
             for (a, b) in using {
                 level.check_read(*a)?;
@@ -76,7 +76,7 @@ fn build(level: &Level<'_>, tree: &JoinTree<'_>, nest: &mut Nest, any_straight: 
     }
 }
 
-/// What `column IS NULL` finds besides NULL, among the alternatives of a condition: the zero date in a DATE or DATETIME
+/// What `column IS NULL` finds besides NULL, among the alternatives of a condition of WHERE: the zero date in a DATE or DATETIME
 /// that is NOT NULL, and once, if `sql_auto_is_null` wants it, the row that the session inserted last.
 fn zero_dates(level: &Level<'_>, condition: Expr) -> Result<Expr> {
     let Expr { node, ty } = condition;

@@ -11,12 +11,15 @@ use std::ops::Range;
 use storage::{IfLocked, ReadMode};
 
 use super::bind::{bind_limit, check_ordinal, ordinal};
-use super::logical;
+use super::clause::Clause;
+use super::logical::{self, Block};
+use super::members::by_number;
 use super::role::Role;
+use super::scope::{JoinTree, Level};
 use super::select::{Reading, bind_select};
-use super::{OutputColumn, PlanContext, SetLink};
+use super::{OutputColumn, PlanContext, SetLink, nest};
 use crate::error::{Error, Result};
-use crate::expression::{Expr, Scope, common_type};
+use crate::expression::{Expr, Node, Scope, common_type};
 use crate::parser::ast::{self, Body, ColumnName, Limit, OrderItem, Query, Select, SelectItem, SetOperator};
 use crate::types::TypeInfo;
 
@@ -101,7 +104,7 @@ fn bind_body(
         }
         Body::Values { rows, names } => {
             let parts = bind_values(context, rows, names, parent, reading)?;
-            finish_union(context, parts, order_by, limit)
+            finish_union(context, parts, order_by, limit, parent)
         }
         Body::Nested(query) if !query.into.is_client() => Err(Error::misplaced_into()),
         Body::Nested(query) if order_by.is_empty() && limit.is_none() => {
@@ -116,13 +119,13 @@ fn bind_body(
             context.role.set(reading.role.of_part());
             let mut parts = Parts::default();
             parts.add(bind_query(context, query, parent, reading.mode)?, None);
-            finish_union(context, parts, order_by, limit)
+            finish_union(context, parts, order_by, limit, parent)
         }
         Body::Set { .. } => {
             let mut parts = Parts::default();
             let reading = Reading { role: reading.role.of_part(), ..reading };
             flatten(context, body, parent, reading, &mut parts)?;
-            finish_union(context, parts, order_by, limit)
+            finish_union(context, parts, order_by, limit, parent)
         }
     }
 }
@@ -227,7 +230,12 @@ pub(super) fn finish_union(
     parts: Parts,
     order_by: &[OrderItem],
     limit: Option<&Limit>,
+    parent: Option<&dyn Scope>,
 ) -> Result<(logical::Query, Vec<Expr>)> {
+    if order_by.iter().any(|item| item.expr.asks_query()) {
+        let (union, outer) = finish_union(context, parts, &[], None, parent)?;
+        return ordered_by_query(context, union, outer, order_by, limit, parent);
+    }
     let Parts { queries: mut parts, links, outer, outer_of } = parts;
     let distinct_until = links.iter().rposition(|link| !link.all).map(|last| last + 1);
     // SQL_CALC_FOUND_ROWS in the first SELECT is about the limit of all.
@@ -264,4 +272,58 @@ pub(super) fn finish_union(
     let union =
         logical::Union { parts, links, outer: outer_of, distinct_until, columns, order, limit, calc_found_rows };
     Ok((logical::Query::Union(Box::new(union)), outer))
+}
+
+/// A chain of set operations whose rows are ordered by a subquery: a SELECT of all of them.
+fn ordered_by_query(
+    context: &PlanContext<'_>,
+    mut union: logical::Query,
+    outer: Vec<Expr>,
+    order_by: &[OrderItem],
+    limit: Option<&Limit>,
+    parent: Option<&dyn Scope>,
+) -> Result<(logical::Query, Vec<Expr>)> {
+    let calc_found_rows = match &mut union {
+        logical::Query::Union(union) => std::mem::take(&mut union.calc_found_rows),
+        _ => false,
+    };
+    let columns = union.columns().to_vec();
+    // Of columns with one name the first is meant.
+    let is_first = |at: usize| !columns[..at].iter().any(|other| storage::same_name(&other.name, &columns[at].name));
+    let names = columns.iter().enumerate().map(|(at, column)| match is_first(at) {
+        true => column.name.to_string(),
+        false => format!("{at}. {}", column.name),
+    });
+    let names: Vec<String> = names.collect();
+    let mut level = Level::new(context, parent, context.plain_reads);
+    let source = level.add_derived(context.derived(union), "", "", &names)?;
+    let parameter = |at: usize| Node::Parameter(context.parameter_count + at);
+    level.sources[source].lateral =
+        outer.iter().enumerate().map(|(at, expr)| Expr { node: parameter(at), ty: expr.ty }).collect();
+    level.outer.replace(outer);
+    let mut order = Vec::with_capacity(order_by.len());
+    for item in order_by {
+        let expr = match ordinal(&item.expr) {
+            Some(number) => level.expr(check_ordinal(number, columns.len(), "order clause")?),
+            None => context.binder(&Clause::new(&level, "order clause")).bind(&item.expr)?,
+        };
+        order.push((by_number(expr), item.descending));
+    }
+    let output = (0..columns.len()).map(|slot| level.expr(slot)).collect();
+    let (from, straight) = nest::bind(&level, Some(&JoinTree::Leaf(source)), None)?;
+    let block = Block {
+        select_number: context.next_select_number(),
+        sources: level.sources,
+        slots: level.slots,
+        from,
+        straight,
+        output,
+        columns,
+        order,
+        limit: limit.map(|limit| bind_limit(context, limit)).transpose()?,
+        calc_found_rows,
+        subqueries: level.subqueries.into_inner(),
+        ..Block::nothing()
+    };
+    Ok((logical::Query::Block(Box::new(block)), level.outer.into_inner()))
 }

@@ -7,6 +7,7 @@ use storage::{ReadMode, Table};
 
 use super::bind::{Item, bind_group, bind_items, bind_limit, bind_order};
 use super::clause::{Clause, Lookup};
+use super::evaluated_once::evaluate_once;
 use super::logical::{Block, Derived, Group, Query, Source};
 use super::members::by_number;
 use super::role::Role;
@@ -108,8 +109,12 @@ pub fn bind_select(
         grouping::check(&level, &keys, &fixed, &outputs, having.as_ref(), &order, &windows)?;
     }
 
+    // Rows that have all keys of their groups are distinct.
+    let has_key = |key: &Expr| items.iter().any(|item| item.expr.node == key.node);
+    let has_keys = !keys.is_empty() && !select.rollup && keys.iter().all(has_key);
+    let distinct = select.distinct && !has_keys;
     // A single row has no order.
-    if select.distinct && (!grouped || !keys.is_empty()) && context.eval.mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
+    if distinct && (!grouped || !keys.is_empty()) && context.eval.mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
         let outputs: Vec<&Expr> = items.iter().map(|item| &item.expr).collect();
         grouping::check_distinct(&level, &outputs, &order)?;
     }
@@ -154,7 +159,7 @@ pub fn bind_select(
         windows,
         output,
         columns,
-        distinct: select.distinct,
+        distinct,
         keeps_digits: false,
         order,
         limit,
@@ -168,7 +173,8 @@ pub fn bind_select(
     {
         return Err(error.clone());
     }
-    Ok((Query::Block(Box::new(block)), level.outer.into_inner()))
+    let outer = level.outer.into_inner();
+    Ok((Query::Block(Box::new(evaluate_once(context, block, &outer)?)), outer))
 }
 
 /// The items that may not be read, with the refusals that wait for who reads them.

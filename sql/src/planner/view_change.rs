@@ -15,6 +15,7 @@ use super::logical::Block;
 use super::role::Role;
 use super::row_rules::RowRules;
 use super::scope::Level;
+use super::target_reads::{self, Target};
 use super::triggers::Triggers;
 use super::view_rights::check_below;
 use super::view_target::{check_columns, check_limited, check_of};
@@ -84,6 +85,7 @@ fn rows(
     if apart(&block) {
         return Err(refused());
     }
+    let own = block.subqueries.len();
     rules::merge_all(&mut block);
     if block.sources.len() > 1 {
         return match statement {
@@ -95,6 +97,10 @@ fn rows(
         [source] => source.table().cloned().ok_or_else(refused)?,
         _ => return Err(refused()),
     };
+    // Behind the statement's subqueries stand those of the view.
+    let target = Target { table: &table, alias: shown, view: Some(definition) };
+    target_reads::check(&block.subqueries[..own], &target, statement)?;
+    target_reads::check(&block.subqueries[own..], &target, statement).map_err(|_| refused())?;
     Ok((block, Some(table)))
 }
 

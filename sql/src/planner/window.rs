@@ -274,12 +274,8 @@ fn function(
             if written.distinct {
                 return Err(Error::unsupported("<window function>(DISTINCT ..)"));
             }
-            match written.function {
-                AggregateFunction::GroupConcat => return Err(Error::unsupported("group_concat as window function")),
-                AggregateFunction::AnyValue => {
-                    return Err(Error::unsupported(format!("{} as window function", written.function.name())));
-                }
-                _ => {}
+            if written.function == AggregateFunction::GroupConcat {
+                return Err(Error::unsupported("group_concat as window function"));
             }
             let call = context.binder(scope).aggregate_call(written)?;
             let ty = call.ty;

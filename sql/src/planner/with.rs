@@ -177,7 +177,7 @@ fn bind_parts(context: &PlanContext<'_>, written: &ast::CommonTable) -> Result<Q
         return Err(Error::unsupported("ORDER BY over UNION in recursive Common Table Expression"));
     }
     let limit = written.query.limit.as_ref().map(|limit| bind_limit(context, limit)).transpose()?;
-    let (seed, _) = finish_union(context, seeds, &[], None)?;
+    let (seed, _) = finish_union(context, seeds, &[], None, None)?;
     let columns: Vec<OutputColumn> = seed.columns().iter().map(column_of_seed).collect();
 
     // Duplicates are told apart among all rows, or not at all.

@@ -42,6 +42,19 @@ impl Scope for ListingScope<'_> {
     }
 }
 
+/// A value of a listing as it would be written.
+fn literal(value: &Value, ty: &ColumnType) -> ast::Expr {
+    match value {
+        Value::Null => ast::Expr::NULL,
+        Value::UInt(number) => ast::Expr::Literal(ast::Literal::Integer(*number)),
+        value => {
+            let mut text = Vec::new();
+            ty.write_value_text(value, &mut text);
+            ast::Expr::Literal(ast::Literal::String { bytes: text, charset: None })
+        }
+    }
+}
+
 pub(super) fn text_type(chars: u32) -> ColumnType {
     ColumnType::VarChar { chars, collation: CollationId::UTF8MB4_GENERAL_CI }
 }
@@ -189,9 +202,12 @@ impl Session {
     }
 
     /// Applies LIKE (to a column, mostly the first) or WHERE.
-    fn filter(&self, table: &mut Table, named: usize, filter: &ShowFilter) -> Result<()> {
+    fn filter(&mut self, table: &mut Table, named: usize, filter: &ShowFilter) -> Result<()> {
         if let Some(pattern) = &filter.like {
             table.rows.retain(|row| matches!(&row[named], Value::Bytes(name) if show::is_like(name, pattern)));
+        }
+        if let Some(condition) = filter.filter.as_ref().filter(|condition| condition.asks_query()) {
+            return self.filter_by_query(table, condition);
         }
         if let Some(condition) = &filter.filter {
             let view = self.view();
@@ -208,6 +224,28 @@ impl Session {
             }
             table.rows = kept;
         }
+        Ok(())
+    }
+
+    /// Applies a WHERE with subqueries. These do not see the listing: for each row it is a condition without columns.
+    fn filter_by_query(&mut self, table: &mut Table, condition: &ast::Expr) -> Result<()> {
+        let mut kept = Vec::new();
+        for row in std::mem::take(&mut table.rows) {
+            let mut of_row = condition.clone();
+            of_row.walk_mut(&mut |expr| {
+                if let ast::Expr::Column(name) = expr {
+                    let found = table.columns.iter().position(|(column, _)| storage::same_name(column, &name.name));
+                    let at = found.ok_or_else(|| Error::unknown_column(&name.name, "where clause"))?;
+                    *expr = literal(&row[at], &table.columns[at].1);
+                }
+                Ok(())
+            })?;
+            let holds = ast::Expr::IsTruth { expr: Box::new(of_row), truth: Some(true), negated: false };
+            if matches!(self.evaluate(&holds)?.0, Value::Int(1)) {
+                kept.push(row);
+            }
+        }
+        table.rows = kept;
         Ok(())
     }
 

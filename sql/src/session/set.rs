@@ -45,7 +45,7 @@ impl Session {
 
     /// The value of an expression without columns, and its type.
     pub(super) fn evaluate(&mut self, expr: &ast::Expr) -> Result<(Value, TypeInfo)> {
-        if has_subquery(expr) {
+        if expr.asks_query() {
             return self.evaluate_query(expr);
         }
         let view = self.view();
@@ -414,12 +414,6 @@ pub(super) fn bind(context: &crate::expression::EvalContext<'_>, expr: &ast::Exp
     binder.client = context.client;
     binder.div_precision_increment = context.div_precision_increment;
     binder.bind(expr)
-}
-
-fn has_subquery(expr: &ast::Expr) -> bool {
-    // The parser's tree has no visitor; its text form tells.
-    let text = format!("{expr:?}");
-    text.contains("Subquery(") || text.contains("Exists(") || text.contains("InQuery {")
 }
 
 fn number(value: &Value) -> Option<f64> {

@@ -17,6 +17,7 @@ mod values;
 
 pub use change::perform;
 pub use check::{column_names, settle, settle_again};
+pub use maintain::misplaced;
 
 use std::cell::RefCell;
 

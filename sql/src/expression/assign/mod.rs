@@ -266,12 +266,37 @@ impl Assignment<'_, '_> {
         {
             return Ok(Datum::bytes(Datum::Json(document).into_text(&TypeInfo::json()).into_owned()));
         }
-        match json::plain(&document) {
+        match json::plain(&document).filter(|scalar| self.takes_scalar(scalar)) {
             Some(scalar) => Ok(scalar),
             None => {
-                self.doubt(Error::invalid_json_for_cast(self.target.name))?;
+                let kind = match self.target.ty {
+                    ColumnType::Float { .. } | ColumnType::Double { .. } => "DOUBLE",
+                    ColumnType::Decimal { .. } => "DECIMAL",
+                    _ if self.target.is_numeric() => "INTEGER",
+                    _ => "DATE/TIME/DATETIME/TIMESTAMP",
+                };
+                self.doubt(Error::invalid_json_for_cast(kind))?;
                 Ok(Datum::from(zero_of(self.target.ty)))
             }
+        }
+    }
+
+    /// Whether a JSON scalar is a value of the column's kind: numbers are no moments, nor moments numbers, and a string is
+    /// a number as a whole or not at all.
+    fn takes_scalar(&self, scalar: &Datum<'_>) -> bool {
+        match (scalar, self.target.ty) {
+            (Datum::Bytes(text), ColumnType::Float { .. } | ColumnType::Double { .. } | ColumnType::Decimal { .. }) => {
+                Decimal::parse_prefix(text).1 == text.len() && !text.is_empty()
+            }
+            (Datum::Bytes(text), _) if self.target.is_numeric() => {
+                std::str::from_utf8(text).is_ok_and(|text| text.parse::<i128>().is_ok())
+            }
+            (Datum::Bytes(_), _) => true,
+            (Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_), _) if self.target.is_numeric() => false,
+            (Datum::Time(_), ty) => matches!(ty, ColumnType::Time { .. }),
+            (Datum::Date(_), ColumnType::Time { .. }) => false,
+            (Datum::Date(_) | Datum::DateTime(_), _) => true,
+            _ => self.target.is_numeric(),
         }
     }
 
@@ -303,6 +328,9 @@ impl Assignment<'_, '_> {
                 None => i128::MAX,
             },
             Datum::Bytes(text) => self.integer_text(text, &mut followed)?,
+            // Seconds are rounded before their digits are a number: 59.5 of them are a minute.
+            Datum::Time(time) => self.round_time(*time, 0).to_number().into(),
+            Datum::DateTime(moment) => self.round_datetime(*moment, 0).unwrap_or(*moment).to_number().into(),
             other => match other.to_number(source, self.context)? {
                 Some(super::datum::Number::Decimal(v)) => {
                     v.round(0).ok().and_then(|v| v.to_i128_truncated()).unwrap_or(0)
@@ -425,7 +453,9 @@ impl Assignment<'_, '_> {
         }
         if let Some((digits, scale)) = decimals {
             let factor = 10f64.powi(scale as i32);
-            let rounded = (number * factor).round_ties_even() / factor;
+            // Of the fraction alone more digits are exact than of the whole number.
+            let whole = number.floor();
+            let rounded = whole + ((number - whole) * factor).round_ties_even() / factor;
             if rounded.is_finite() {
                 number = rounded;
             }

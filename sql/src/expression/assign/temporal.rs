@@ -109,15 +109,19 @@ impl Assignment<'_, '_> {
                 ),
             );
         }
-        Ok(Datum::Date(moment.date))
+        // The last half second of a day belongs to the next one.
+        match self.round_datetime(moment, 0) {
+            Some(moment) => Ok(Datum::Date(moment.date)),
+            None => {
+                self.doubt(Error::datetime_overflow())?;
+                Ok(Datum::Date(Date::ZERO))
+            }
+        }
     }
 
     pub(super) fn datetime(&self, value: Datum<'_>, fsp: u8) -> Result<DateTime> {
         let Some(moment) = self.moment(&value, "datetime")? else { return Ok(DateTime::ZERO) };
-        if self.context.mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) {
-            return Ok(moment.truncate(fsp));
-        }
-        match moment.round(fsp) {
+        match self.round_datetime(moment, fsp) {
             Some(moment) => Ok(moment),
             None => {
                 self.out_of_range()?;
@@ -182,7 +186,15 @@ impl Assignment<'_, '_> {
         Ok(Datum::Time(self.round_time(parsed.value, fsp)))
     }
 
-    fn round_time(&self, time: Time, fsp: u8) -> Time {
+    /// None: it would be a moment of the year 10000.
+    pub(super) fn round_datetime(&self, moment: DateTime, fsp: u8) -> Option<DateTime> {
+        match self.context.mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) {
+            true => Some(moment.truncate(fsp)),
+            false => moment.round(fsp),
+        }
+    }
+
+    pub(super) fn round_time(&self, time: Time, fsp: u8) -> Time {
         match self.context.mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) {
             true => time.truncate(fsp),
             false => time.round(fsp),

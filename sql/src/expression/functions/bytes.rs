@@ -128,14 +128,12 @@ fn hex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let value = call.arg(0)?;
     let bytes: Cow<'_, [u8]> = match &value {
         Datum::Null => return Ok(Datum::Null),
-        // Of a number below all BIGINTs as of one above them: all bits.
-        Datum::Double(_) | Datum::Decimal(_) if value.to_f64(call.context)? < i64::MIN as f64 => {
+        // Of a DOUBLE below all BIGINTs as of one above them: all bits.
+        Datum::Double(_) if value.to_f64(call.context)? < i64::MIN as f64 => {
             return Ok(Datum::text(format!("{:X}", u64::MAX)));
         }
-        Datum::Decimal(number) if number.is_negative() && number.to_i64().is_err() => {
-            return Ok(Datum::text(format!("{:X}", u64::MAX)));
-        }
-        Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_) => {
+        Datum::Decimal(_) => return Ok(Datum::text(format!("{:X}", value.to_i64(call.context)?))),
+        Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) => {
             return Ok(Datum::text(format!("{:X}", value.to_u64(call.context)?)));
         }
         _ => value.into_text(call.arg_type(0)),

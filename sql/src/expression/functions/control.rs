@@ -12,6 +12,8 @@ use crate::expression::typing::common_type;
 use crate::types::{Kind, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
+    // No aggregate: it only says that any row of a group will do.
+    Function::new("any_value", (1, 1), |typing| Ok(typing.args[0].ty.stored()), |call| call.arg(0)),
     Function::new("if", (3, 3), if_type, if_),
     Function::new("ifnull", (2, 2), coalesce_type, coalesce),
     Function::new("nvl", (2, 2), coalesce_type, coalesce),
@@ -27,6 +29,10 @@ pub const FUNCTIONS: &[Function] = &[
 fn common(typing: &mut Typing<'_>, from: usize) -> Result<TypeInfo> {
     let types: Vec<TypeInfo> = typing.args[from..].iter().map(|arg| arg.ty).collect();
     let mut ty = common_type(&types, typing.connection, typing.name)?;
+    // The bits of BIT columns are a number here.
+    if ty.kind == Kind::Bit {
+        ty = TypeInfo::bigint_unsigned(21).nullable(ty.nullable);
+    }
     if ty.is_string() {
         let count = typing.args.len();
         let (collation, coercibility) = typing.agree(from, count)?;

@@ -158,7 +158,7 @@ fn int<'a>(number: impl Into<i64>) -> Result<Datum<'a>> {
 }
 
 fn date<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    Ok(Datum::Date(not_null!(call.date(0, Zeros::Allowed)?)))
+    Ok(Datum::Date(not_null!(call.date(0, Zeros::AsMode)?)))
 }
 
 fn time<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
@@ -166,7 +166,7 @@ fn time<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn timestamp<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let moment = not_null!(call.datetime(0, Zeros::Allowed)?);
+    let moment = not_null!(call.datetime(0, Zeros::AsMode)?);
     if !call.has(1) {
         return Ok(moment.round(call.ty.decimals).map_or(Datum::Null, Datum::DateTime));
     }
@@ -186,24 +186,24 @@ fn moved<'a>(call: &Call<'a>, moment: DateTime, micros: i64) -> Result<Datum<'a>
 }
 
 fn overflow<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    call.context.doubt(Error::new(1441, b"22008", "Datetime function: datetime field overflow"))?;
+    call.context.doubt(Error::datetime_overflow())?;
     Ok(Datum::Null)
 }
 
 fn year<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    int(not_null!(call.date(0, Zeros::Allowed)?).year)
+    int(not_null!(call.date(0, Zeros::AsMode)?).year)
 }
 
 fn month<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    int(not_null!(call.date(0, Zeros::Allowed)?).month)
+    int(not_null!(call.date(0, Zeros::AsMode)?).month)
 }
 
 fn day<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    int(not_null!(call.date(0, Zeros::Allowed)?).day)
+    int(not_null!(call.date(0, Zeros::AsMode)?).day)
 }
 
 fn quarter<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    int(not_null!(call.date(0, Zeros::Allowed)?).month.div_ceil(3))
+    int(not_null!(call.date(0, Zeros::AsMode)?).month.div_ceil(3))
 }
 
 fn hour<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
@@ -258,7 +258,7 @@ fn yearweek<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 // -------------------------------------------------------- days and seconds
 
 fn last_day<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let date = not_null!(call.date(0, Zeros::Allowed)?);
+    let date = not_null!(call.date(0, Zeros::AsMode)?);
     if date.month == 0 {
         let mut text = Vec::new();
         date.write(&mut text);
@@ -494,7 +494,7 @@ fn months_of(period: i64, name: &str) -> Result<i64> {
     if period <= 0 || !(1..=12).contains(&month) {
         return Err(Error::wrong_arguments(name));
     }
-    Ok(date_format::full_year(year) * 12 + month - 1)
+    Ok(date_format::full_year(year).saturating_mul(12).saturating_add(month - 1))
 }
 
 fn period_add<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
@@ -507,5 +507,5 @@ fn period_add<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 fn period_diff<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let to = not_null!(call.int(0)?);
     let from = not_null!(call.int(1)?);
-    int(months_of(to, "period_diff")? - months_of(from, "period_diff")?)
+    int(months_of(to, "period_diff")?.saturating_sub(months_of(from, "period_diff")?))
 }

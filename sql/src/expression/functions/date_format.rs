@@ -58,7 +58,7 @@ pub(super) fn format_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 }
 
 fn date_format<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let moment = not_null!(call.datetime(0, Zeros::Allowed)?);
+    let moment = not_null!(call.datetime(0, Zeros::AsMode)?);
     formatted(call, &moment)
 }
 
@@ -244,7 +244,7 @@ fn dayname<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn monthname<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let date = not_null!(call.date(0, Zeros::Allowed)?);
+    let date = not_null!(call.date(0, Zeros::AsMode)?);
     let names = Names::of(call);
     let name = usize::from(date.month).checked_sub(1).and_then(|month| names.locale.months.get(month));
     Ok(name.map_or(Datum::Null, |name| {
@@ -371,11 +371,18 @@ impl Reader<'_> {
 
     /// The index of the name that stands here.
     fn name(&mut self, names: &[&str], short: bool) -> Option<i64> {
-        let index = names.iter().position(|name| {
-            let name = if short { &name.as_bytes()[..SHORT] } else { name.as_bytes() };
-            self.rest.get(..name.len()).is_some_and(|text| text.eq_ignore_ascii_case(name))
-        })?;
-        self.rest = &self.rest[if short { SHORT } else { names[index].len() }..];
+        let end = self.rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let (word, rest) = self.rest.split_at(end);
+        let names = names.iter().map(|name| if short { &name.as_bytes()[..SHORT] } else { name.as_bytes() });
+        let mut found = names.enumerate().filter(|(_, name)| {
+            name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)) && !word.is_empty()
+        });
+        let (index, name) = found.next()?;
+        // The beginning of a name will do if no other name begins so.
+        if name.len() > word.len() && found.next().is_some() {
+            return None;
+        }
+        self.rest = rest;
         Some(index as i64)
     }
 

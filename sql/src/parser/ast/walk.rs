@@ -10,6 +10,18 @@ impl Expr {
         self.for_each_operand_mut(&mut |operand| operand.walk_mut(change))
     }
 
+    /// Whether a subquery is part of the expression.
+    pub fn asks_query(&self) -> bool {
+        let mut asks = false;
+        // It fails nowhere: nothing is changed.
+        let _ = self.clone().walk_mut(&mut |expr| {
+            asks |=
+                matches!(expr, Expr::Subquery(_) | Expr::Exists(_) | Expr::InQuery { .. } | Expr::Quantified { .. });
+            Ok(())
+        });
+        asks
+    }
+
     /// The operands, in the order written.
     pub fn for_each_operand_mut(&mut self, visit: &mut dyn FnMut(&mut Expr) -> Result<()>) -> Result<()> {
         match self {

@@ -442,7 +442,6 @@ fn aggregate_by_name(name: &str) -> Option<AggregateFunction> {
         "stddev_samp" => AggregateFunction::StddevSamp,
         "variance" | "var_pop" => AggregateFunction::VarPop,
         "var_samp" => AggregateFunction::VarSamp,
-        "any_value" => AggregateFunction::AnyValue,
         "json_arrayagg" => AggregateFunction::JsonArrayAgg,
         "json_objectagg" => AggregateFunction::JsonObjectAgg,
         "st_collect" => AggregateFunction::Collect,

@@ -165,8 +165,9 @@ impl Parser<'_> {
             let right = Box::new(self.bits(1)?);
             return Ok(Expr::Binary { op: BinaryOp::SoundsLike, left: expr, right });
         }
-        if self.is_word("MEMBER") && self.is_word_at(1, "OF") {
-            self.at += 2;
+        let is_member = self.is_word("MEMBER") && (self.is_word_at(1, "OF") || self.is_symbol_at(1, "("));
+        if is_member {
+            self.at += 1 + usize::from(self.is_word_at(1, "OF"));
             let array = self.in_parentheses(Self::expr)?;
             return Ok(Expr::Function { name: "member of".into(), args: vec![*expr, array] });
         }

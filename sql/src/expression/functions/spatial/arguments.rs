@@ -38,8 +38,15 @@ pub fn long_text_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     Ok(typing.text(u32::MAX))
 }
 
-/// A geometry; NULL is None.
+/// A geometry of a reference system that there is; NULL is None.
 pub fn geometry(call: &Call<'_>, index: usize) -> Result<Option<Geometry>> {
+    let read = geometry_of_any_system(call, index)?;
+    read.iter().try_for_each(|geometry| geometry::check_system(geometry.srid))?;
+    Ok(read)
+}
+
+/// A geometry; NULL is None.
+pub fn geometry_of_any_system(call: &Call<'_>, index: usize) -> Result<Option<Geometry>> {
     match call.arg(index)? {
         Datum::Null => Ok(None),
         Datum::Bytes(bytes) => geometry::decode(&bytes, call.name).map(Some),

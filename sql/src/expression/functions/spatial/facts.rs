@@ -3,7 +3,7 @@
 use format::value::{GeometryType, Shape};
 use geo::{CoordsIter, HasDimensions};
 
-use super::arguments::{double_type, geometry, geometry_type, result, srid, truth_type};
+use super::arguments::{double_type, geometry, geometry_of_any_system, geometry_type, result, srid, truth_type};
 use super::{Call, Function, Typing, not_null, typings};
 use crate::error::{Error, Result};
 use crate::expression::{Datum, geometry as geometries};
@@ -80,7 +80,7 @@ fn srid_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 }
 
 fn srid_of<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let mut geometry = not_null!(geometry(call, 0)?);
+    let mut geometry = not_null!(geometry_of_any_system(call, 0)?);
     if !call.has(1) {
         return Ok(Datum::UInt(geometry.srid.into()));
     }

@@ -2,7 +2,7 @@
 
 use geo::BoundingRect;
 
-use super::arguments::{double_type, geometry};
+use super::arguments::{double_type, geometry_of_any_system};
 use super::{Call, Function, not_null};
 use crate::error::Result;
 use crate::expression::Datum;
@@ -16,7 +16,7 @@ pub static LOWEST: Function = Function::new("st_spatial_lowest", (2, 2), double_
 pub static HIGHEST: Function = Function::new("st_spatial_highest", (2, 2), double_type, |call| bound(call, false));
 
 fn key<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    Ok(extent(&not_null!(geometry(call, 0)?)).map_or(Datum::Null, |(lowest, _)| Datum::Double(lowest)))
+    Ok(extent(&not_null!(geometry_of_any_system(call, 0)?)).map_or(Datum::Null, |(lowest, _)| Datum::Double(lowest)))
 }
 
 /// The lowest and the highest x. No negative zero, which an index tells from zero.

@@ -2,7 +2,7 @@
 
 use format::value::Geometry;
 
-use super::arguments::{axis_order, geometry, long_text_type};
+use super::arguments::{axis_order, geometry_of_any_system, long_text_type};
 use super::{Call, Function, Typing, not_null};
 use crate::error::Result;
 use crate::expression::{Datum, geometry::give_out};
@@ -24,7 +24,7 @@ fn bytes_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
 }
 
 fn as_text<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let geometry = not_null!(geometry(call, 0)?);
+    let geometry = not_null!(geometry_of_any_system(call, 0)?);
     let order = not_null!(axis_order(call, 1)?);
     let mut out = Vec::new();
     give_out(geometry, order)?.write_wkt(&mut out);
@@ -32,7 +32,7 @@ fn as_text<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn as_binary<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let geometry = not_null!(geometry(call, 0)?);
+    let geometry = not_null!(geometry_of_any_system(call, 0)?);
     let order = not_null!(axis_order(call, 1)?);
     let mut out = Vec::new();
     Geometry::encode_wkb(&give_out(geometry, order)?.shape, &mut out);
