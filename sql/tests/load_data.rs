@@ -280,6 +280,7 @@ fn files_lie_where_secure_file_priv_says_and_never_in_the_data_directory() {
     bench.session.set_user("u", "localhost");
     let denied = "! 1045 Access denied for user 'u'@'%' (using password: YES)";
     bench.expect("LOAD DATA INFILE 'DIR/a' INTO TABLE t", denied);
+    let denied = "! 1227 Access denied; you need (at least one of) the FILE privilege(s) for this operation";
     bench.expect("SELECT 1 INTO OUTFILE 'DIR/b'", denied);
 }
 

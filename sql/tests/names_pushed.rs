@@ -148,6 +148,9 @@ fn a_condition_on_the_names_gives_what_it_gives_when_it_is_hidden() {
         // Warnings about rows are those of the rows that were made; their number is not the same.
         found.retain(|line| !line.starts_with('~'));
         wanted.retain(|line| !line.starts_with('~'));
+        // The columns of information_schema have names in capitals, those of a derived table are named as they are written.
+        found[0].make_ascii_uppercase();
+        wanted[0].make_ascii_uppercase();
         with_rows += u32::from(found.len() > 1);
         found.sort();
         wanted.sort();

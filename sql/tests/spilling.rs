@@ -535,7 +535,7 @@ const LONG: &[(&str, &str)] = &[
     ),
     (
         "a scan that passes all rows over",
-        "SELECT COUNT(*) FROM n a, n b, n c WHERE a.x + b.x > 0 AND c.y = 'nothing' AND c.z < 5",
+        "SELECT STRAIGHT_JOIN COUNT(*) FROM n a, n b, n c WHERE a.x + b.x > 0 AND c.y = 'nothing' AND c.z < 5",
     ),
     ("a built table", "SELECT COUNT(*) FROM n a JOIN (SELECT p.x * q.x AS v FROM n p, n q) d ON d.v = a.x"),
     ("a union", "SELECT a.x * b.x FROM n a, n b UNION SELECT a.x + b.x FROM n a, n b"),
@@ -572,7 +572,7 @@ const LONG: &[(&str, &str)] = &[
 
 /// Statements of several phases: rows come, are written to files, and are read from these.
 const PHASES: &[(&str, &str)] = &[
-    ("a sort", "SELECT a.x, a.y FROM n a, n b WHERE b.x <= 20 ORDER BY a.y, b.x LIMIT 1 OFFSET 79000"),
+    ("a sort", "SELECT a.x, a.y FROM n a, n b WHERE b.x <= 20 ORDER BY a.y, b.x LIMIT 1 OFFSET 19000"),
     (
         "groups",
         "SELECT SUM(c) FROM (SELECT a.x * 50 + b.x AS g, COUNT(*) AS c FROM n a, n b WHERE b.x <= 20 GROUP BY g) d",
@@ -598,7 +598,7 @@ const PHASES: &[(&str, &str)] = &[
     ),
     (
         "recursion",
-        "WITH RECURSIVE r AS (SELECT 1 AS i, 'some text' AS t UNION DISTINCT SELECT i + 1, t FROM r WHERE i < 20000) \
+        "WITH RECURSIVE r AS (SELECT 1 AS i, 'some text' AS t UNION DISTINCT SELECT i + 1, t FROM r WHERE i < 5000) \
          SELECT COUNT(*) FROM r",
     ),
     (
@@ -625,14 +625,14 @@ fn a_kill_is_seen_in_every_phase() {
     run(&mut admin, "CREATE TABLE n (x INT PRIMARY KEY, y VARCHAR(20), z INT)");
     run(
         &mut admin,
-        "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 4000) \
+        "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 1000) \
                      SELECT x, CONCAT('text ', x), x % 3 FROM r",
     );
     let mut killed = 0;
     for (what, statement) in PHASES {
         // How long it takes is told by a run to its end.
         let mut whole = Duration::MAX;
-        for part in [None, Some(0.2), Some(0.5), Some(0.7), Some(0.85), Some(0.95)] {
+        for part in [None, Some(0.2), Some(0.6), Some(0.9)] {
             let process = instance.processes.register("localhost");
             let mut session = session_of(&instance, process.clone());
             run(&mut session, SMALL);
@@ -670,7 +670,7 @@ fn a_kill_is_seen_in_every_phase() {
         }
     }
     // Some may have ended before they were killed.
-    assert!(killed >= PHASES.len() * 3, "{killed}");
+    assert!(killed >= PHASES.len() * 3 / 2, "{killed}");
 }
 
 #[test]

@@ -98,6 +98,25 @@ pub struct VirtualTable {
     pub rows: fn(&Facts<'_>) -> Vec<Vec<Value>>,
 }
 
+/// Tables of information_schema that MySQL 8 makes when they are read, beside those of InnoDB. The others are views.
+const MADE: [&str; 10] = [
+    "COLUMN_PRIVILEGES",
+    "ENGINES",
+    "OPTIMIZER_TRACE",
+    "PLUGINS",
+    "PROCESSLIST",
+    "PROFILING",
+    "SCHEMA_PRIVILEGES",
+    "TABLESPACES",
+    "TABLE_PRIVILEGES",
+    "USER_PRIVILEGES",
+];
+
+/// Whether a table of information_schema is a view in MySQL 8.
+pub fn is_view(table: &VirtualTable) -> bool {
+    !MADE.contains(&table.name) && !table.name.starts_with("INNODB_")
+}
+
 /// The databases that hold virtual tables only.
 pub const DATABASES: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
 

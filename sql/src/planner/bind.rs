@@ -18,6 +18,7 @@ use super::scope::Level;
 use super::{LimitPlan, PlanContext, SourceKind};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node};
+use crate::information_schema;
 use crate::parser::ast::{self, Limit, OrderItem, Select, SelectItem};
 
 /// An item of the select list.
@@ -81,13 +82,14 @@ fn new_item(level: &Level<'_>, name: &str, expr: Expr) -> Item {
     Item { name: name.into(), expr, refused: level.naming.borrow_mut().take_refusal() }
 }
 
-/// Columns of views, and of information_schema, whose tables are views in MySQL, are called as there, however the query
-/// writes them.
+/// Columns of views are called as there, however the query writes them. In MySQL most of information_schema is views.
 fn own_name<'l>(level: &'l Level<'_>, expr: &Expr) -> Option<&'l str> {
     let (source, column) = level.slots[expr.as_column()?];
     let source = &level.sources[source as usize];
     let is_view = match &source.kind {
-        SourceKind::Virtual(_) => source.database.eq_ignore_ascii_case("information_schema"),
+        SourceKind::Virtual(table) => {
+            source.database.eq_ignore_ascii_case("information_schema") && information_schema::is_view(table)
+        }
         SourceKind::Derived(derived) => derived.view.is_some(),
         _ => false,
     };
