@@ -71,9 +71,10 @@ pub use mtr::{Changes, Mtr, PageHandle};
 pub use recovery::{Annexes, RecoveryReport};
 pub use row::{Posting, Wanted, identity_of_key};
 pub use schema::{
-    AtomicWrites, Check, Column, ColumnDefault, ColumnSet, Compression, Database, Definition, DefinitionKind,
-    DefinitionName, ForeignKey, Generated, IfLocked, Index, IndexDefinition, IndexPart, PartitionDefinition,
-    Partitioning, ReadMode, ReferentialAction, Row, RowFormat, ScanRange, TableDefinition, TableOptions, same_name,
+    AtomicWrites, Check, Column, ColumnDefault, ColumnSet, ColumnSource, Compression, Database, Definition,
+    DefinitionKind, DefinitionName, ForeignKey, Generated, IfLocked, Index, IndexDefinition, IndexPart, NotInstant,
+    PartitionDefinition, Partitioning, ReadMode, ReferentialAction, Row, RowFormat, ScanRange, TableDefinition,
+    TableOptions, same_name,
 };
 pub use store::{PageCleanerStatus, SharedGuard, Store, StoreStatus};
 pub use tablespace::{CompressionStats, TornProtection};

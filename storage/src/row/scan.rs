@@ -22,7 +22,7 @@ use std::ops::Bound;
 use format::ids::PageId;
 use format::page::header;
 use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
-use format::record::{self, RecordBuffer, has_other_layout, is_deleted};
+use format::record::{self, RecordBuffer, is_deleted};
 
 mod locking;
 mod older;
@@ -430,7 +430,7 @@ impl Scan {
         if self.index == 0 {
             let row = &mut self.batch[self.count];
             if !self.places.is_empty()
-                && !has_other_layout(page, origin)
+                && table.rows().leaf.reads(page, origin)
                 && (newest || trx.sees(table.rows().leaf.trx_id(page, origin).map_err(damaged)?))
             {
                 if is_deleted(page, origin) {
