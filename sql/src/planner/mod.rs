@@ -359,8 +359,14 @@ pub struct TableStep {
     pub filters: Vec<Filter>,
     /// What tells which partitions are read; None: all that the query names.
     pub pruning: Option<Box<pruning::Pruning>>,
-    /// For EXPLAIN.
+    /// For EXPLAIN: the rows that each read finds, what share of them its conditions let through, and what one read and all
+    /// of them cost.
     pub rows: u64,
+    pub share: f64,
+    pub cost: f64,
+    pub cost_of_all: f64,
+    /// What is expected of the join up to here.
+    pub joined: Estimate,
     pub possible_keys: Vec<usize>,
 }
 

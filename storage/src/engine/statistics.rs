@@ -183,39 +183,44 @@ impl Inner {
     }
 
     /// Takes outdated estimates anew, and saves what is not saved. True = it did something.
-    pub fn statistics_step(&self) -> Result<bool> {
+    pub fn statistics_step(&self) -> bool {
         let now = self.store.disk().clock().now();
         {
             let mut looked = self.keeping.looked.lock();
             if now.saturating_sub(*looked) < INTERVAL || self.store.is_poisoned() {
-                return Ok(false);
+                return false;
             }
             *looked = now;
         }
         let mut worked = false;
         for (table, file) in self.named_files() {
             let Some(known) = file.state.statistics.estimates() else { continue };
-            if self.is_outdated(&file, &known) {
-                self.take_statistics(&file)?;
-                worked = true;
-            }
-            if file.state.statistics.is_unsaved() {
-                worked |= self.save_beside(&table, &file)?;
-            }
+            let refreshed = match self.is_outdated(&file, &known) {
+                true => self.take_statistics(&file).map(|_| worked = true),
+                false => Ok(()),
+            };
+            let saved = refreshed.and_then(|()| match file.state.statistics.is_unsaved() {
+                true => self.save_beside(&table, &file),
+                false => Ok(false),
+            });
+            // A table that is damaged, or a full disk, is reported by the statements that meet it.
+            worked |= saved.inspect_err(|error| tracing::warn!("statistics of {file:?}: {error}")).unwrap_or(false);
         }
-        Ok(worked)
+        worked
     }
 
     /// Before a shutdown: the next start is to know what is known now.
-    pub fn save_statistics(&self) -> Result<()> {
+    pub fn save_statistics(&self) {
         for (table, file) in self.named_files() {
             let statistics = &file.state.statistics;
             let has_changed = file.state.updated_us.load(Ordering::Relaxed) > 0;
-            if statistics.estimates().is_some() && (has_changed || statistics.is_unsaved()) {
-                self.save_beside(&table, &file)?;
+            if statistics.estimates().is_some()
+                && (has_changed || statistics.is_unsaved())
+                && let Err(error) = self.save_beside(&table, &file)
+            {
+                tracing::warn!("statistics of {file:?} are not saved: {error}");
             }
         }
-        Ok(())
     }
 
     fn named_files(&self) -> Vec<(Arc<Table>, Arc<Table>)> {

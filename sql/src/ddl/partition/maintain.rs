@@ -70,7 +70,8 @@ pub fn maintain(
 
 /// What OPTIMIZE PARTITION answers when the partitions have been rebuilt.
 pub fn rebuilt(context: &Context<'_>, (database, name): (&str, &str), names: &PartitionNames) -> Result<Outcome> {
-    let table = context.existing(database, name)?;
+    let mut trx = context.instance.engine.begin(storage::TrxOptions { log: None, ..context.wait.clone() });
+    let table = catalog::open(&mut trx, database, name, TableUse::Read)?;
     for at in named(context, &table, names)?.iter() {
         context.instance.engine.analyze_table(&table.partitions()[at]).map_err(storage_error)?;
     }

@@ -150,20 +150,36 @@ impl Parser<'_> {
             "REPAIR" => Maintenance::Repair,
             _ => Maintenance::Checksum,
         };
-        let _ = self.take_word("NO_WRITE_TO_BINLOG") || self.take_word("LOCAL");
+        let is_logged = !(self.take_word("NO_WRITE_TO_BINLOG") || self.take_word("LOCAL"));
         if !self.take_word("TABLE") {
             self.expect_word("TABLES")?;
         }
         let tables = self.list(Self::table_name)?;
+        let histogram = if action == Maintenance::Analyze { self.histogram_change()? } else { None };
         let mut options = Vec::new();
-        while self.peek().kind == Kind::Word {
+        while histogram.is_none() && self.peek().kind == Kind::Word {
             options.push(self.upper_word()?);
         }
-        // ANALYZE TABLE t UPDATE HISTOGRAM ON c WITH 8 BUCKETS
-        if options.first().is_some_and(|word| word == "UPDATE" || word == "DROP") {
-            self.skip_rest()?;
+        Ok(Statement::Maintain { action, tables, options, histogram, is_logged })
+    }
+
+    /// UPDATE HISTOGRAM ON c [WITH 8 BUCKETS | USING DATA 'json'], DROP HISTOGRAM ON c.
+    fn histogram_change(&mut self) -> Result<Option<HistogramChange>> {
+        if self.take_words(&["DROP", "HISTOGRAM", "ON"]) {
+            return Ok(Some(HistogramChange::Drop { columns: self.list(Self::name)? }));
         }
-        Ok(Statement::Maintain { action, tables, options })
+        if !self.take_words(&["UPDATE", "HISTOGRAM", "ON"]) {
+            return Ok(None);
+        }
+        let columns = self.list(Self::name)?;
+        let (mut buckets, mut data) = (None, None);
+        if self.take_word("WITH") {
+            buckets = Some(self.integer()?);
+            self.expect_word("BUCKETS")?;
+        } else if self.take_words(&["USING", "DATA"]) {
+            data = Some(self.text()?);
+        }
+        Ok(Some(HistogramChange::Update { columns, buckets, data }))
     }
 
     pub(super) fn kill(&mut self) -> Result<Statement> {
