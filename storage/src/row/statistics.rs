@@ -102,7 +102,7 @@ struct Places {
 
 impl Places {
     fn add(&mut self, page: PageNo) {
-        if self.count % self.stride.max(1) == 0 {
+        if self.count.is_multiple_of(self.stride.max(1)) {
             self.pages.push(page);
         }
         self.count += 1;
