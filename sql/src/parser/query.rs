@@ -345,11 +345,8 @@ impl Parser<'_> {
 
     /// `AS name`, `AS 'name'`, or the name alone.
     fn optional_alias(&mut self) -> Result<Option<String>> {
-        if self.take_word("AS") {
-            return Ok(Some(self.name_or_text()?));
-        }
-        if self.begins_alias() || self.peek().kind == Kind::Text {
-            return Ok(Some(self.name_or_text()?));
+        if self.take_word("AS") || self.begins_alias() || self.peek().kind == Kind::Text {
+            return Ok(Some(if self.peek().kind == Kind::Text { self.text()? } else { self.alias()? }));
         }
         Ok(None)
     }
