@@ -124,9 +124,12 @@ impl Difference {
                 Some("MariaDB asks for SELECT on the column of a view that is set to its default")
             }
             ([Some(1143), _], [true, false])
-                if of_view && ["DEFAULT(", "VALUES(", "ORDER BY"].iter().any(|text| has(text)) =>
+                if of_view && ["INSERT", "REPLACE", "UPDATE", "DELETE"].iter().any(|verb| has(verb)) =>
             {
-                Some("MariaDB does not check DEFAULT(), VALUES() and ORDER BY of a change of a view")
+                Some("MariaDB leaves columns of views unchecked that a change names in conditions, values and ORDER BY")
+            }
+            (_, [false, false]) if has("information_schema.key_column_usage") && !self.tells_more() => {
+                Some("MySQL tells of the keys' columns on which one has a privilege for columns")
             }
             ([Some(1044 | 1142), None], _) if (begins("SHOW") || begins("USE")) && self.may_hand_on() => {
                 Some("MariaDB takes GRANT OPTION for a privilege on what is in the database")

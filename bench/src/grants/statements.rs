@@ -198,7 +198,7 @@ impl Random {
             0 => format!("INSERT INTO {t} VALUES (0, 0, 0)"),
             1 => format!("INSERT INTO {t} ({c}) VALUES (0)"),
             2 => format!("INSERT INTO {t} ({c}) SELECT {d} FROM {s}"),
-            3 => format!("INSERT INTO {t} (a, {d}) VALUES (0, 0) ON DUPLICATE KEY UPDATE {d} = 1").replace("a, a", "a"),
+            3 => format!("INSERT INTO {t} (a) VALUES (9) ON DUPLICATE KEY UPDATE {d} = 1"),
             4 => format!("INSERT INTO {t} (a) VALUES (9) ON DUPLICATE KEY UPDATE {c} = VALUES({d})"),
             5 => format!("INSERT INTO {t} (a) VALUES (9) ON DUPLICATE KEY UPDATE {c} = {d} + 1"),
             6 => format!("REPLACE INTO {t} ({c}) VALUES (0)"),
