@@ -51,7 +51,7 @@ use multibyte::Ordered;
 use order::{Alphabet, Character, GeneralUtf8, PlainBytes, PlainUtf8, Tabled, Weighed};
 use uca::{Alike, Uca};
 
-pub use charset::{Charset, convert};
+pub use charset::{Charset, convert, in_charset};
 pub use multibyte::Multibyte;
 pub use order::without_spaces;
 pub use unicode::NO_CHARACTER;

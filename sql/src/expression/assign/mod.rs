@@ -424,8 +424,10 @@ impl Assignment<'_, '_> {
             number = if number < 0.0 { f64::MIN } else { f64::MAX };
         }
         if let Some((digits, scale)) = decimals {
+            // The fraction alone is rounded: multiplied as a whole, 3.12345 would be less than a half away.
             let factor = 10f64.powi(scale as i32);
-            let rounded = (number * factor).round_ties_even() / factor;
+            let whole = number.floor();
+            let rounded = whole + ((number - whole) * factor).round_ties_even() / factor;
             if rounded.is_finite() {
                 number = rounded;
             }
