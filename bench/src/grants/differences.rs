@@ -123,7 +123,8 @@ impl Difference {
             ([_, Some(1143)], [false, true]) if of_view && self.statement.ends_with("= DEFAULT") => {
                 Some("MariaDB asks for SELECT on the column of a view that is set to its default")
             }
-            ([Some(1143), _], [true, false])
+            // 1356: whoever has made the view may not read them.
+            ([Some(1143 | 1356), _], [true, false])
                 if of_view && ["INSERT", "REPLACE", "UPDATE", "DELETE"].iter().any(|verb| has(verb)) =>
             {
                 Some("MariaDB leaves columns of views unchecked that a change names in conditions, values and ORDER BY")
