@@ -608,6 +608,19 @@ const PHASES: &[(&str, &str)] = &[
     ),
 ];
 
+/// The table that the statements of [`LONG`] and [`PHASES`] read, and who has made it.
+fn numbers(instance: &Arc<Instance>, rows: usize) -> Session {
+    let mut admin = session(instance);
+    run(&mut admin, "SET cte_max_recursion_depth = 4000");
+    run(&mut admin, "CREATE TABLE n (x INT PRIMARY KEY, y VARCHAR(20), z INT)");
+    let filled = format!(
+        "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < {rows})
+            SELECT x, CONCAT('text ', x), x % 3 FROM r"
+    );
+    run(&mut admin, &filled);
+    admin
+}
+
 /// The processor time that a thread has had; None: it has ended.
 fn processor_time(thread: &Path) -> Option<Duration> {
     let statistics = std::fs::read_to_string(Path::new("/proc").join(thread).join("schedstat")).ok()?;
@@ -620,14 +633,7 @@ fn processor_time(thread: &Path) -> Option<Duration> {
 fn a_kill_is_seen_in_every_phase() {
     let scratch = Scratch::new("spilling-phases");
     let instance = instance_with_tmpdir(&scratch);
-    let mut admin = session(&instance);
-    run(&mut admin, "SET cte_max_recursion_depth = 4000");
-    run(&mut admin, "CREATE TABLE n (x INT PRIMARY KEY, y VARCHAR(20), z INT)");
-    run(
-        &mut admin,
-        "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 1000) \
-                     SELECT x, CONCAT('text ', x), x % 3 FROM r",
-    );
+    numbers(&instance, 1000);
     let mut killed = 0;
     for (what, statement) in PHASES {
         // How long it takes is told by a run to its end.
@@ -677,15 +683,8 @@ fn a_kill_is_seen_in_every_phase() {
 fn kill_ends_every_operator() {
     let scratch = Scratch::new("spilling-kill");
     let instance = instance_with_tmpdir(&scratch);
-    let mut admin = session(&instance);
-    run(&mut admin, "SET cte_max_recursion_depth = 4000");
-    run(&mut admin, "CREATE TABLE n (x INT PRIMARY KEY, y VARCHAR(20), z INT)");
+    let mut admin = numbers(&instance, 4000);
     run(&mut admin, "CREATE TABLE copy (x INT PRIMARY KEY, y VARCHAR(20))");
-    run(
-        &mut admin,
-        "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 4000) \
-                     SELECT x, CONCAT('text ', x), x % 3 FROM r",
-    );
     for (number, (what, statement)) in LONG.iter().enumerate() {
         for buffers in [SMALL, "SET tmp_table_size = DEFAULT"] {
             let process = instance.processes.register("localhost");

@@ -7,6 +7,7 @@ use crate::random::Random;
 
 const GLOBAL: &[&str] =
     &["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER", "RELOAD", "PROCESS", "FILE"];
+/// Those of a table come first.
 const DATABASE: &[&str] = &[
     "SELECT",
     "INSERT",
@@ -17,30 +18,17 @@ const DATABASE: &[&str] = &[
     "REFERENCES",
     "INDEX",
     "ALTER",
-    "CREATE TEMPORARY TABLES",
-    "LOCK TABLES",
     "CREATE VIEW",
     "SHOW VIEW",
+    "TRIGGER",
+    "CREATE TEMPORARY TABLES",
+    "LOCK TABLES",
     "CREATE ROUTINE",
     "ALTER ROUTINE",
     "EXECUTE",
-    "TRIGGER",
     "EVENT",
 ];
-const TABLE: &[&str] = &[
-    "SELECT",
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "CREATE",
-    "DROP",
-    "REFERENCES",
-    "INDEX",
-    "ALTER",
-    "CREATE VIEW",
-    "SHOW VIEW",
-    "TRIGGER",
-];
+const TABLE: &[&str] = DATABASE.split_at(12).0;
 const COLUMN: &[&str] = &["SELECT", "INSERT", "UPDATE", "REFERENCES"];
 const ROUTINE: &[&str] = &["EXECUTE", "ALTER ROUTINE"];
 /// No two of them are as specific: which one counts then is not said.

@@ -3,9 +3,9 @@
 //! Long lists of IN are found by hash; so are the rows of a subquery of IN that reads nothing of the outer row.
 //!
 //! A list whose items are the same for every row (literals, parameters) is made a set of keys when it is searched for the
-//! second time in one execution, unless it is short; items compare by [`group_key`], as in GROUP BY. A list is left to be searched one by one
-//! if its items do not all compare with each other as they compare with the value: integers with integers, or strings by
-//! one collation. Items that are NULL are never found, but leave the answer open.
+//! second time in one execution, unless it is short; items compare by [`group_key`], as in GROUP BY. A list is left to be
+//! searched one by one if its items do not all compare with each other as they compare with the value: integers with
+//! integers, or strings by one collation. Items that are NULL are never found, but leave the answer open.
 //!
 //! ```text
 //! (a, b) IN ((1, 'x'), (2, NULL), (3, 'z'))     keys {(1, 'x'), (3, 'z')}, open [1]

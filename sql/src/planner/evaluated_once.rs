@@ -45,28 +45,11 @@ pub(super) fn evaluate_once(context: &PlanContext<'_>, mut block: Block, outer: 
     block.keeps_digits = true;
 
     let mut level = Level::new(context, None, ReadMode::Consistent);
-    let derived = context.derived(Query::Block(Box::new(block)));
-    let source = level.add_derived(derived, "", "", &[])?;
-    let parameter = |at: usize| Node::Parameter(context.parameter_count + at);
-    level.sources[source].lateral =
-        outer.iter().enumerate().map(|(at, expr)| Expr { node: parameter(at), ty: expr.ty }).collect();
+    let source = level.add_inner(Query::Block(Box::new(block)), &[], outer)?;
     let output = (0..width).map(|slot| level.expr(slot)).collect();
-    let (from, straight) = nest::bind(&level, Some(&JoinTree::Leaf(source)), having)?;
-    Ok(Block {
-        select_number,
-        sources: level.sources,
-        slots: level.slots,
-        from,
-        straight,
-        output,
-        columns,
-        distinct,
-        keeps_digits,
-        order,
-        limit,
-        calc_found_rows,
-        ..Block::nothing()
-    })
+    let nest = nest::bind(&level, Some(&JoinTree::Leaf(source)), having)?;
+    let block = level.into_block(select_number, nest, output);
+    Ok(Block { columns, distinct, keeps_digits, order, limit, calc_found_rows, ..block })
 }
 
 /// Whether two evaluations on one row may give two values. What variables hold is the business of who sets them.

@@ -128,17 +128,8 @@ fn merged(
         Some(filter) => Some(context.binder(&Clause::new(&level, "where clause")).bind_number(filter)?),
         None => None,
     };
-    let (from, straight) = nest::bind(&level, tree, filter)?;
-    let mut block = Block {
-        select_number: context.next_select_number(),
-        sources: level.sources,
-        slots: level.slots,
-        from,
-        straight,
-        output,
-        subqueries: level.subqueries.into_inner(),
-        ..Block::nothing()
-    };
+    let nest = nest::bind(&level, tree, filter)?;
+    let mut block = level.into_block(context.next_select_number(), nest, output);
     let own = block.subqueries.len();
     rules::merge_all(&mut block);
     block.straight |= reads_earlier_tables(&block.sources);

@@ -142,8 +142,6 @@ pub struct PlanContext<'a> {
     pub stored_only: bool,
     /// The statement defines a view: its tables are to be used through the view, and be it to insert rows.
     pub defines_view: bool,
-    /// What the next query that is bound is.
-    pub role: Cell<Role>,
     /// The views that the plan was made of.
     pub views: RefCell<Vec<Arc<Definition>>>,
     /// The views whose queries are being bound, the innermost last.
@@ -513,7 +511,7 @@ impl PlanContext<'_> {
         parent: Option<&dyn Scope>,
         read_mode: ReadMode,
     ) -> Result<(logical::Query, Vec<Expr>)> {
-        query::bind_query(self, query, parent, read_mode)
+        query::bind_query(self, query, parent, read_mode, Role::Read)
     }
 
     /// Binds the query of a view or a derived table.
@@ -524,8 +522,7 @@ impl PlanContext<'_> {
         read_mode: ReadMode,
         role: Role,
     ) -> Result<(Rc<logical::Derived>, Vec<Expr>)> {
-        self.role.set(role);
-        let (query, outer) = self.bind_query(query, parent, read_mode)?;
+        let (query, outer) = query::bind_query(self, query, parent, read_mode, role)?;
         Ok((self.derived(query), outer))
     }
 

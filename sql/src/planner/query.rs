@@ -19,7 +19,7 @@ use super::scope::{JoinTree, Level};
 use super::select::{Reading, bind_select};
 use super::{OutputColumn, PlanContext, SetLink, nest};
 use crate::error::{Error, Result};
-use crate::expression::{Expr, Node, Scope, common_type};
+use crate::expression::{Expr, Scope, common_type};
 use crate::parser::ast::{self, Body, ColumnName, Limit, OrderItem, Query, Select, SelectItem, SetOperator};
 use crate::types::TypeInfo;
 
@@ -35,6 +35,7 @@ pub fn bind_query(
     query: &Query,
     parent: Option<&dyn Scope>,
     read_mode: ReadMode,
+    role: Role,
 ) -> Result<(logical::Query, Vec<Expr>)> {
     if context.depth.get() >= DEPTH_MAX || context.next_select.get() >= QUERIES_MAX {
         return Err(Error::nested_too_deep());
@@ -42,7 +43,6 @@ pub fn bind_query(
     if context.eval.session.is_interrupted() {
         return Err(Error::interrupted());
     }
-    let role = context.role.take();
     context.depth.set(context.depth.get() + 1);
     let result = bind_query_inner(context, query, parent, read_mode, role);
     context.depth.set(context.depth.get() - 1);
@@ -108,17 +108,15 @@ fn bind_body(
         }
         Body::Nested(query) if !query.into.is_client() => Err(Error::misplaced_into()),
         Body::Nested(query) if order_by.is_empty() && limit.is_none() => {
-            context.role.set(reading.role);
-            bind_query(context, query, parent, reading.mode)
+            bind_query(context, query, parent, reading.mode, reading.role)
         }
         // Parentheses around a query without an order of its own change nothing.
         Body::Nested(query) if is_bare(query) && matches!(query.body, Body::Select(_) | Body::Nested(_)) => {
             bind_body(context, &query.body, order_by, limit, parent, reading)
         }
         Body::Nested(query) => {
-            context.role.set(reading.role.of_part());
             let mut parts = Parts::default();
-            parts.add(bind_query(context, query, parent, reading.mode)?, None);
+            parts.add(bind_query(context, query, parent, reading.mode, reading.role.of_part())?, None);
             finish_union(context, parts, order_by, limit, parent)
         }
         Body::Set { .. } => {
@@ -296,10 +294,7 @@ fn ordered_by_query(
     });
     let names: Vec<String> = names.collect();
     let mut level = Level::new(context, parent, context.plain_reads);
-    let source = level.add_derived(context.derived(union), "", "", &names)?;
-    let parameter = |at: usize| Node::Parameter(context.parameter_count + at);
-    level.sources[source].lateral =
-        outer.iter().enumerate().map(|(at, expr)| Expr { node: parameter(at), ty: expr.ty }).collect();
+    let source = level.add_inner(union, &names, &outer)?;
     level.outer.replace(outer);
     let mut order = Vec::with_capacity(order_by.len());
     for item in order_by {
@@ -310,20 +305,10 @@ fn ordered_by_query(
         order.push((by_number(expr), item.descending));
     }
     let output = (0..columns.len()).map(|slot| level.expr(slot)).collect();
-    let (from, straight) = nest::bind(&level, Some(&JoinTree::Leaf(source)), None)?;
-    let block = Block {
-        select_number: context.next_select_number(),
-        sources: level.sources,
-        slots: level.slots,
-        from,
-        straight,
-        output,
-        columns,
-        order,
-        limit: limit.map(|limit| bind_limit(context, limit)).transpose()?,
-        calc_found_rows,
-        subqueries: level.subqueries.into_inner(),
-        ..Block::nothing()
-    };
-    Ok((logical::Query::Block(Box::new(block)), level.outer.into_inner()))
+    let nest = nest::bind(&level, Some(&JoinTree::Leaf(source)), None)?;
+    let limit = limit.map(|limit| bind_limit(context, limit)).transpose()?;
+    let outer = level.outer.take();
+    let block = level.into_block(context.next_select_number(), nest, output);
+    let block = Block { columns, order, limit, calc_found_rows, ..block };
+    Ok((logical::Query::Block(Box::new(block)), outer))
 }

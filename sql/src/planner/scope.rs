@@ -14,7 +14,7 @@ use format::value::ColumnType;
 use storage::{ColumnSet, Definition, ReadMode, TableUse};
 
 use super::hinted::BlockHints;
-use super::logical::{self, Derived, Source};
+use super::logical::{self, Block, Derived, Nest, Source};
 use super::role::{Naming, Role};
 use super::{OutputColumn, PlanContext, SourceColumn, SourceKind, WindowCall, json_table};
 use crate::accounts::Privileges;
@@ -249,6 +249,29 @@ impl<'a> Level<'a> {
             }
         }
         self.add_source(SourceKind::Derived(derived), alias, database, list, Vec::new())
+    }
+
+    /// Adds a query that was bound in the place of this one; `outer` is what both read of the query around them.
+    pub(super) fn add_inner(&mut self, query: logical::Query, columns: &[String], outer: &[Expr]) -> Result<usize> {
+        let source = self.add_derived(self.context.derived(query), "", "", columns)?;
+        let parameter = |at: usize| Node::Parameter(self.context.parameter_count + at);
+        self.sources[source].lateral =
+            outer.iter().enumerate().map(|(at, expr)| Expr { node: parameter(at), ty: expr.ty }).collect();
+        Ok(source)
+    }
+
+    /// The block of the bound parts.
+    pub(super) fn into_block(self, select_number: usize, (from, straight): (Nest, bool), output: Vec<Expr>) -> Block {
+        Block {
+            select_number,
+            sources: self.sources,
+            slots: self.slots,
+            from,
+            straight,
+            output,
+            subqueries: self.subqueries.into_inner(),
+            ..Block::nothing()
+        }
     }
 
     /// Adds the table of a view under the names that its columns have there.

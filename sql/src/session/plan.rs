@@ -112,7 +112,6 @@ impl Session {
             reads_values: Cell::new(false),
             stored_only: false,
             defines_view: false,
-            role: Cell::default(),
             views: RefCell::default(),
             inside: RefCell::default(),
             runs_programs: Cell::new(false),

@@ -17,6 +17,7 @@ use crate::describe::quoted;
 use crate::error::{Error, Level, Result, Warning};
 use crate::information_schema;
 use crate::parser::ast::{CreateView, Query, Statement, ViewAlgorithm};
+use crate::planner::query;
 use crate::planner::role::Role;
 use crate::planner::view_target::kind_of;
 use crate::views::{self, View, print, qualify};
@@ -207,9 +208,8 @@ impl Session {
         let eval = self.eval_context(&view, &[]);
         let mut context = self.plan_context(&eval, &trx, 0, &[], ReadMode::Consistent);
         context.defines_view = true;
-        context.role.set(Role::Defined);
         context.inside.borrow_mut().push(place);
-        let (query, _) = context.bind_query(query, None, ReadMode::Consistent)?;
+        let (query, _) = query::bind_query(&context, query, None, ReadMode::Consistent, Role::Defined)?;
         let columns = query.columns().len();
         self.warn_of_plan(&context.warnings.borrow());
         let (merges, is_updatable) = kind_of(query);
