@@ -92,6 +92,18 @@ pub struct Config {
     pub undo_log_bytes_max: u64,
     /// The most bytes of changes that are logged while an index is built (`innodb_online_alter_log_max_size`).
     pub online_log_bytes_max: u64,
+    /// Estimates of tables outlast the server (`innodb_stats_persistent`).
+    pub stats_persistent: bool,
+    /// They are taken anew when a tenth of a table's rows has changed (`innodb_stats_auto_recalc`).
+    pub stats_auto_recalc: bool,
+    /// Leaves that are looked at for each prefix of an index (`innodb_stats_persistent_sample_pages`) ...
+    pub stats_persistent_sample_pages: u64,
+    /// ... and those of a table whose estimates do not outlast the server (`innodb_stats_transient_sample_pages`).
+    pub stats_transient_sample_pages: u64,
+    /// What NULL is to estimates (`innodb_stats_method`).
+    pub stats_method: StatisticsMethod,
+    /// Deleted rows that are not purged count (`innodb_stats_include_delete_marked`).
+    pub stats_include_delete_marked: bool,
     /// Undo logs are encrypted (`innodb_undo_log_encrypt`).
     pub encrypt_undo: bool,
     /// Effort of zlib for tables that do not specify it (`innodb_compression_level`).
@@ -151,6 +163,18 @@ pub enum Doublewrite {
     Off,
 }
 
+/// How estimates of different values take NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum StatisticsMethod {
+    /// All are one value.
+    #[default]
+    NullsEqual,
+    /// Each is a value of its own.
+    NullsUnequal,
+    /// They are not counted.
+    NullsIgnored,
+}
+
 impl Default for Config {
     fn default() -> Config {
         Config {
@@ -191,6 +215,12 @@ impl Default for Config {
             undo_log_truncate: true,
             undo_log_bytes_max: 1 << 30,
             online_log_bytes_max: 128 << 20,
+            stats_persistent: true,
+            stats_auto_recalc: true,
+            stats_persistent_sample_pages: 20,
+            stats_transient_sample_pages: 8,
+            stats_method: StatisticsMethod::NullsEqual,
+            stats_include_delete_marked: false,
             encrypt_undo: false,
             compression_level: 6,
             punch: true,

@@ -23,6 +23,16 @@ pub enum Source {
     New,
 }
 
+impl Source {
+    /// The ordinal of the old column.
+    pub fn old(self) -> Option<usize> {
+        match self {
+            Source::Old(ordinal) => Some(ordinal),
+            Source::New => None,
+        }
+    }
+}
+
 /// Makes rows of the new definition from those of the old.
 pub struct Copier<'a> {
     context: &'a Context<'a>,

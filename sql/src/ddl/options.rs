@@ -254,10 +254,19 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
         "UNION" | "INSERT_METHOD" | "SECONDARY_ENGINE" => {
             return Err(Error::unsupported(format!("table option {}", option.name)));
         }
-        // Hints for other engines and for statistics: remembered, as InnoDB does, and without effect there too.
+        "STATS_PERSISTENT" | "STATS_AUTO_RECALC" | "STATS_SAMPLE_PAGES" => {
+            let allowed = if option.name == "STATS_SAMPLE_PAGES" { 1..=65_535 } else { 0..=1 };
+            match option.value {
+                OptionValue::Default => forget(options, &option.name),
+                OptionValue::Number(number) if allowed.contains(&number) => {
+                    remember(options, option, &number.to_string());
+                }
+                _ => return Err(Error::syntax(&text, 1)),
+            }
+        }
+        // Hints for other engines: remembered, as InnoDB does, and without effect there too.
         "MAX_ROWS" | "MIN_ROWS" | "AVG_ROW_LENGTH" | "CHECKSUM" | "TABLE_CHECKSUM" | "PAGE_CHECKSUM"
-        | "DELAY_KEY_WRITE" | "TRANSACTIONAL" | "PACK_KEYS" | "STATS_PERSISTENT" | "STATS_AUTO_RECALC"
-        | "STATS_SAMPLE_PAGES" => match option.value {
+        | "DELAY_KEY_WRITE" | "TRANSACTIONAL" | "PACK_KEYS" => match option.value {
             OptionValue::Default => forget(options, &option.name),
             OptionValue::Number(number) => remember(options, option, &number.to_string()),
             _ => return Err(Error::syntax(&text, 1)),

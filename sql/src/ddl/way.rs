@@ -236,6 +236,7 @@ pub fn perform(
     alteration.definition = definition.clone();
     change.definition = definition;
     alteration.renamed_indexes = std::mem::take(&mut change.renamed_indexes);
+    alteration.column_origins = Some(change.sources.iter().map(|source| source.old()).collect());
     alteration.auto_increment = change.auto_increment;
     let mut way = change.way(&table);
     if !alteration.keeps_order() {

@@ -39,6 +39,7 @@ mod sys;
 mod sys_texts;
 mod sys_views;
 pub mod table_io;
+mod table_statistics;
 mod views;
 mod wanted;
 
@@ -315,6 +316,8 @@ static MYSQL: &[VirtualTable] = &[
     mysql::DEFAULT_ROLES,
     log_tables::GENERAL_LOG,
     mysql::GLOBAL_GRANTS,
+    table_statistics::INNODB_INDEX_STATS,
+    table_statistics::INNODB_TABLE_STATS,
     mysql::PASSWORD_HISTORY,
     mysql::PROCS_PRIV,
     mysql::PROXIES_PRIV,

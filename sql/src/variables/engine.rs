@@ -3,7 +3,7 @@
 
 use format::transform::Algorithm;
 use storage::Config;
-use storage::config::{AutoIncrementMode, Doublewrite, FlushLogAtCommit, FlushMethod};
+use storage::config::{AutoIncrementMode, Doublewrite, FlushLogAtCommit, FlushMethod, StatisticsMethod};
 
 use super::global::GlobalVariables;
 
@@ -76,6 +76,16 @@ pub fn reconfigure(globals: &GlobalVariables, config: &mut Config) {
     if let Some(algorithm) = Algorithm::by_name(&globals.text("innodb_system_compression_algorithm")) {
         config.system_compression = algorithm;
     }
+    config.stats_persistent = globals.on("innodb_stats_persistent");
+    config.stats_auto_recalc = globals.on("innodb_stats_auto_recalc");
+    config.stats_persistent_sample_pages = globals.number("innodb_stats_persistent_sample_pages");
+    config.stats_transient_sample_pages = globals.number("innodb_stats_transient_sample_pages");
+    config.stats_method = match globals.text("innodb_stats_method").as_str() {
+        "nulls_unequal" => StatisticsMethod::NullsUnequal,
+        "nulls_ignored" => StatisticsMethod::NullsIgnored,
+        _ => StatisticsMethod::NullsEqual,
+    };
+    config.stats_include_delete_marked = globals.on("innodb_stats_include_delete_marked");
     config.undo_log_truncate = globals.on("innodb_undo_log_truncate");
     config.undo_log_bytes_max = globals.number("innodb_max_undo_log_size");
     config.online_log_bytes_max = globals.number("innodb_online_alter_log_max_size");

@@ -114,28 +114,6 @@ impl Tree {
         }
     }
 
-    /// The leaf that lies at about this fraction (0 to 1) of the tree.
-    pub fn leaf_at<'s>(&self, store: &'s Store, fraction: f64) -> Result<SharedGuard<'s>> {
-        let mut rest = fraction.clamp(0.0, 1.0);
-        let mut page = store.read(self.page_id(self.root))?;
-        loop {
-            let level = index::level(&page);
-            if level == 0 {
-                return Ok(page);
-            }
-            let id = page.page_id();
-            let count = index::record_count(&page);
-            let place = rest * count as f64;
-            let number = (place as usize).min(count.saturating_sub(1));
-            rest = (place - number as f64).clamp(0.0, 1.0);
-            let origin = on(id, index::nth(&page, number))?;
-            let (child, _) = self.child_of(id, &page, origin)?;
-            let below = store.read(self.page_id(child))?;
-            self.expect(below.page_id(), &below, level - 1)?;
-            page = below;
-        }
-    }
-
     /// The approximate number of leaves, from the records of the node pages on one path down.
     pub fn leaf_count(&self, store: &Store) -> Result<u64> {
         let mut count = 1_u64;

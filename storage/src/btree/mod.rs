@@ -41,6 +41,7 @@ mod bulk;
 mod change;
 mod check;
 mod cursor;
+mod levels;
 mod merge;
 mod overflow;
 mod search;

@@ -33,7 +33,6 @@ pub struct Table {
     since: TrxId,
     /// Whether it refers to tables, or is referred to: only then row operations look for its relations.
     related: AtomicBool,
-    statistics: Mutex<Option<Arc<row::TableStatistics>>>,
     /// Where the rows of a table that is divided are: tables that only it names.
     partitions: Vec<Arc<Table>>,
     reads: Reads,
@@ -111,7 +110,6 @@ impl Table {
             stale: AtomicBool::new(false),
             since,
             related: AtomicBool::new(false),
-            statistics: Mutex::new(Rank::Leaf, None),
         }
     }
 
@@ -176,15 +174,6 @@ impl Table {
     #[inline]
     pub fn reads(&self) -> &Reads {
         &self.reads
-    }
-
-    /// The newest estimates.
-    pub fn statistics(&self) -> Option<Arc<row::TableStatistics>> {
-        self.statistics.lock().clone()
-    }
-
-    pub fn set_statistics(&self, statistics: Arc<row::TableStatistics>) {
-        *self.statistics.lock() = Some(statistics);
     }
 
     /// From here on no statement takes this for the table of its name.

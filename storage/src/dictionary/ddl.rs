@@ -13,7 +13,7 @@ use super::system::new_log_id;
 use crate::error::{Error, Result};
 use crate::lock::Interrupt;
 use crate::row;
-use crate::schema::{Database, Definition, DefinitionName, Table};
+use crate::schema::{Database, Definition, DefinitionName, Histogram, Table};
 use crate::transaction::{CommitLog, Isolation, Transaction};
 
 /// A dictionary transaction. Dropping it without a commit rolls it back, files included.
@@ -78,12 +78,30 @@ impl<'a> Ddl<'a> {
         self.rows().delete_database(&self.context, &mut self.trx, name)
     }
 
+    /// A table with what is known of its rows.
     pub fn insert_table(&mut self, table: &Table) -> Result<()> {
-        self.rows().insert_table(&self.context, &mut self.trx, table)
+        self.insert_table_with(table, &table.state.statistics.histograms())
+    }
+
+    /// The same with other histograms than those that its older descriptions have.
+    pub fn insert_table_with(&mut self, table: &Table, histograms: &[Arc<Histogram>]) -> Result<()> {
+        self.rows().insert_table(&self.context, &mut self.trx, table, histograms)
     }
 
     pub fn delete_table(&mut self, table: &Table) -> Result<()> {
-        self.rows().delete_table(&self.context, &mut self.trx, table.id)
+        self.rows().delete_table(&self.context, &mut self.trx, table)
+    }
+
+    /// Writes the estimates of what has a file in the place of older ones.
+    pub fn replace_estimates(&mut self, file: &Table) -> Result<()> {
+        self.rows().delete_estimates(&self.context, &mut self.trx, file)?;
+        self.rows().insert_estimates(&self.context, &mut self.trx, file)
+    }
+
+    /// Writes all histograms of a table in the place of older ones.
+    pub fn replace_histograms(&mut self, table: &Table, histograms: &[Arc<Histogram>]) -> Result<()> {
+        self.rows().delete_histograms(&self.context, &mut self.trx, table)?;
+        self.rows().insert_histograms(&self.context, &mut self.trx, table, histograms)
     }
 
     pub fn insert_definition(&mut self, definition: &Definition) -> Result<()> {

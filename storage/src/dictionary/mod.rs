@@ -5,6 +5,7 @@
 //!                                                            |
 //!     DDL --- rows of databases, tables, columns, indexes, ddl_log   (see system)
 //!         --- rows of views, routines, triggers, events              (see definitions)
+//!         --- rows of estimates and histograms                       (see statistics)
 //!         --- files, made safe by the DDL log                        (see ddl_log)
 //! ```
 //!
@@ -30,6 +31,7 @@ mod inodes;
 mod leftovers;
 mod links;
 mod rows;
+mod statistics;
 mod system;
 
 pub use cache::{Dictionary, Table, transform};

@@ -13,7 +13,7 @@ use super::system::SystemTable;
 use crate::error::{Error, Result};
 use crate::lock::Interrupt;
 use crate::row;
-use crate::schema::{ColumnSet, Database, ReadMode, Row, ScanRange, Table, TableDefinition};
+use crate::schema::{ColumnSet, Database, Histogram, ReadMode, Row, ScanRange, Table, TableDefinition};
 use crate::transaction::{Isolation, Transaction};
 
 /// The system tables, opened.
@@ -152,7 +152,13 @@ impl SystemRows {
         is_one(context, count, "the database")
     }
 
-    pub fn insert_table(&self, context: &row::Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
+    pub fn insert_table(
+        &self,
+        context: &row::Context<'_>,
+        trx: &mut Transaction,
+        table: &Table,
+        histograms: &[Arc<Histogram>],
+    ) -> Result<()> {
         let id = table.id.0.to_be_bytes();
         let facts = codec::TableFacts {
             options: table.options.clone(),
@@ -184,11 +190,14 @@ impl SystemRows {
             ];
             self.insert(context, trx, SystemTable::Indexes, &values)?;
         }
-        Ok(())
+        self.insert_histograms(context, trx, table, histograms)?;
+        table.files().try_for_each(|file| self.insert_estimates(context, trx, file))
     }
 
-    pub fn delete_table(&self, context: &row::Context<'_>, trx: &mut Transaction, id: TableId) -> Result<()> {
-        let id = id.0.to_be_bytes();
+    pub fn delete_table(&self, context: &row::Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
+        self.delete_histograms(context, trx, table)?;
+        table.files().try_for_each(|file| self.delete_estimates(context, trx, file))?;
+        let id = table.id.0.to_be_bytes();
         self.delete(context, trx, SystemTable::Columns, &[&id])?;
         self.delete(context, trx, SystemTable::Indexes, &[&id])?;
         let count = self.delete(context, trx, SystemTable::Tables, &[&id])?;
@@ -295,13 +304,17 @@ impl SystemRows {
             }
             Ok(())
         })?;
+        let mut statistics = self.statistics(context)?;
         for (id, (definition, identity)) in tables {
             if super::describe::index_count(&definition) != identity.indexes.len() {
                 contents.damaged.push((TableId(id), Error::corrupt("the indexes of a table")));
                 continue;
             }
             match describe(&definition, &identity) {
-                Ok(table) => contents.tables.push(table),
+                Ok(table) => {
+                    statistics.restore(&table);
+                    contents.tables.push(table);
+                }
                 Err(error) => contents.damaged.push((TableId(id), error)),
             }
         }

@@ -10,6 +10,7 @@
 //! indexes     table id*, position* | index id, root, definition
 //! ddl_log     id* | entry
 //! definitions database*, kind*, name* | table, bytes                 (* key)
+//! statistics  table id*, kind*, name* | bytes
 //!
 //! dictionary header page (space 0, page 7)
 //!     38  8  next DB_ROW_ID, see transaction::registry
@@ -19,11 +20,11 @@
 //!     66  4  0
 //!     70  8  next id of the DDL log
 //!     78  4  version of the dictionary
-//!     82  4  x 6 root pages of the system tables, in the order above
+//!     82  4  x 7 root pages of the system tables, in the order above
 //! ```
 //!
-//! Version 1 had no definitions: such an instance gets the table when it is opened. Earlier servers, which would not see
-//! the names of views, refuse version 2.
+//! Version 1 had no definitions, version 2 no statistics: such an instance gets the tables when it is opened. Earlier servers,
+//! which would not see the names of views, or leave statistics to tables that are gone, refuse a later version.
 
 use std::sync::Arc;
 
@@ -49,8 +50,8 @@ const NEXT_SPACE_ID: usize = 62;
 const NEXT_LOG_ID: usize = 70;
 const DICTIONARY_VERSION: usize = 78;
 const ROOTS: usize = 82;
-const VERSION: u32 = 2;
-/// The version that had only the first so many tables.
+const VERSION: u32 = 3;
+/// The version that had only the first so many tables. Each later one has one more.
 const FIRST_VERSION: u32 = 1;
 const FIRST_TABLES: usize = 5;
 
@@ -67,15 +68,17 @@ pub enum SystemTable {
     Indexes,
     DdlLog,
     Definitions,
+    Statistics,
 }
 
-pub const SYSTEM_TABLES: [SystemTable; 6] = [
+pub const SYSTEM_TABLES: [SystemTable; 7] = [
     SystemTable::Databases,
     SystemTable::Tables,
     SystemTable::Columns,
     SystemTable::Indexes,
     SystemTable::DdlLog,
     SystemTable::Definitions,
+    SystemTable::Statistics,
 ];
 
 /// Ids of users' tables and indexes begin here.
@@ -143,6 +146,11 @@ impl SystemTable {
                     column("table", NAME),
                     column("bytes", BYTES),
                 ],
+            ),
+            SystemTable::Statistics => (
+                "statistics",
+                &[0, 1, 2],
+                vec![column("table", ID), column("kind", NUMBER), column("name", NAME), column("bytes", BYTES)],
             ),
         };
         TableDefinition {
@@ -216,10 +224,11 @@ fn create_tree(store: &Store, table: SystemTable, version: u32) -> Result<()> {
 /// Adds what the first version lacked.
 fn upgrade(store: &Store) -> Result<()> {
     let version = format::bytes::get_u32(&store.read(HEADER)?, DICTIONARY_VERSION);
-    match version {
-        FIRST_VERSION => create_tree(store, SystemTable::Definitions, VERSION),
-        _ => Ok(()),
-    }
+    let lacking = match version {
+        FIRST_VERSION..VERSION => &SYSTEM_TABLES[FIRST_TABLES + (version - FIRST_VERSION) as usize..],
+        _ => &[],
+    };
+    (version + 1..).zip(lacking).try_for_each(|(version, table)| create_tree(store, *table, version))
 }
 
 /// The descriptions of the system tables.

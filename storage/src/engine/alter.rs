@@ -49,6 +49,8 @@ pub struct Alteration<'l> {
     pub definition: TableDefinition,
     /// Indexes that are only renamed: (old, new).
     pub renamed_indexes: Vec<(Box<str>, Box<str>)>,
+    /// For each column of the new definition the ordinal that it has in the table, if it is one of it; None = the names tell.
+    pub column_origins: Option<Vec<Option<usize>>>,
     /// The next AUTO_INCREMENT value; None = it continues, or begins behind the largest value.
     pub auto_increment: Option<u64>,
     /// What others may do meanwhile.
@@ -68,8 +70,15 @@ impl LockedTables<'_> {
     pub fn alter(&self, database: &str, name: &str) -> Result<Alteration<'_>> {
         let old = self.table(database, name)?;
         let definition = old.definition();
-        let (renamed_indexes, auto_increment) = (Vec::new(), None);
-        Ok(Alteration { locked: self, old, definition, renamed_indexes, auto_increment, others: Others::Write })
+        Ok(Alteration {
+            locked: self,
+            old,
+            definition,
+            renamed_indexes: Vec::new(),
+            column_origins: None,
+            auto_increment: None,
+            others: Others::Write,
+        })
     }
 }
 
@@ -204,8 +213,9 @@ impl Alteration<'_> {
         if wait.foreign_key_checks {
             engine.check_rows(&changed, &settled.new_keys, &wait.interrupt)?;
         }
+        let histograms = old.histograms_for(&changed, self.column_origins.as_deref());
         ddl.delete_table(old)?;
-        ddl.insert_table(&changed)?;
+        ddl.insert_table_with(&changed, &histograms)?;
         for (file, at) in old.schema().files().flat_map(|file| dropped.iter().map(move |at| (file, at))) {
             ddl.will_do_afterwards(Action::DropIndex { space: file.space, index: file.indexes[*at].id })?;
         }
@@ -237,6 +247,7 @@ impl Alteration<'_> {
         }
         let changed = Arc::into_inner(changed).expect("nobody else has it yet");
         let shown = self.show(&settled, changed, since, followed);
+        shown.state.statistics.set_histograms(histograms);
         engine.show_definitions(moved);
         afterwards.run();
         if let Some(last) = last_given {
@@ -305,6 +316,7 @@ impl Alteration<'_> {
         }
         let followed = engine.follow(&mut ddl, old, &settled.definition)?;
         let moved = settled.move_definitions(engine, &mut ddl, old)?;
+        new.state.statistics.set_histograms(old.histograms_for(&new, self.column_origins.as_deref()));
         let new = Arc::into_inner(new).expect("nobody else has it yet");
         let afterwards = engine.exchange(ddl, old, &new, wait.log.as_deref())?;
         let _purge = engine.inner.dictionary.stop_purge();

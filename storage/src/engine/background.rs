@@ -19,6 +19,9 @@ const RELEASE_TIME: Duration = Duration::from_millis(10);
 /// How long the releaser sleeps between two steps.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// How often the thread that keeps statistics looks whether it is time.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Threads that apply pending redo after a crash: they wait for the disk most of the time.
 const RECOVERERS: usize = 3;
 
@@ -99,7 +102,18 @@ impl Background {
                 }
             })
         };
-        threads.extend([rollback, releaser]);
+        let statistics = {
+            let (inner, stop) = (inner.clone(), stop.clone());
+            health.spawn("statistics", move || {
+                while !stop.rest(LOOK) {
+                    // Estimates that cannot be saved now are saved later.
+                    if let Err(error) = inner.statistics_step() {
+                        tracing::warn!("statistics: {error}");
+                    }
+                }
+            })
+        };
+        threads.extend([rollback, releaser, statistics]);
         if inner.store.pool().has_pending() {
             threads.extend((0..RECOVERERS).map(|number| {
                 let (inner, stop) = (inner.clone(), stop.clone());

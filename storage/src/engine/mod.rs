@@ -40,6 +40,7 @@ mod purge;
 mod relations;
 mod rename;
 mod rollbacks;
+mod statistics;
 mod status;
 mod tables;
 mod temporary;
@@ -76,7 +77,8 @@ pub use foreign::ForeignKeyReport;
 pub use locked::{LockedTables, Relatives};
 pub use locks::{LockDump, LockedKey, LockedName, RecordLock, TableLock};
 pub use rollbacks::RollbackStatus;
-pub use status::{EngineStatus, TableStatistics, TablespaceInfo};
+pub use statistics::TableStatistics;
+pub use status::{EngineStatus, TablespaceInfo};
 pub use temporary::TemporaryTables;
 pub use trx::{Savepoint, Trx, TrxOptions};
 pub use unfinished::UnfinishedTable;
@@ -85,6 +87,7 @@ pub use xa::XidClaim;
 use background::Background;
 use purge::Purging;
 use rollbacks::Rollbacks;
+use statistics::Keeping;
 use status::Counters;
 use temporary::Temporary;
 use undo_truncation::UndoTruncation;
@@ -115,6 +118,7 @@ struct Inner {
     branches: Branches,
     last_violation: foreign::LastViolation,
     undo_truncation: UndoTruncation,
+    keeping: Keeping,
     counters: Counters,
     report: RecoveryReport,
     /// What was found damaged since the start.
@@ -159,6 +163,7 @@ impl Engine {
         let purging = Purging::new(&config);
         let opened = recovery::open(disk, config, upper)?;
         temporary::remove_leftovers(&**opened.store.disk())?;
+        let keeping = Keeping::new(opened.store.disk().clock().now());
         let inner = Arc::new(Inner {
             store: opened.store,
             undo: opened.undo,
@@ -172,6 +177,7 @@ impl Engine {
             branches: Branches::new(),
             last_violation: foreign::LastViolation::new(),
             undo_truncation: UndoTruncation::new(),
+            keeping,
             counters: Counters::default(),
             report: opened.report,
             damaged: Mutex::new(Rank::Leaf, Vec::new()),
@@ -217,6 +223,7 @@ impl Engine {
             return Err(Error::Poisoned);
         }
         self.inner.close_temporary()?;
+        self.inner.save_statistics()?;
         // The list of freed pages is known now, and would be lost.
         while recovery::apply::step(&self.inner.store)? {}
         self.inner.store.checkpoint()?;
@@ -272,7 +279,8 @@ impl Engine {
             self.inner.store.checkpoint_step()?;
         }
         let releasing = self.inner.release_step()? | self.inner.truncate_undo_step()?;
-        Ok(releasing_locks || rolling_back || recovering || purged || written > 0 || dropping || releasing)
+        let sampling = self.inner.statistics_step()?;
+        Ok(sampling || releasing_locks || rolling_back || recovering || purged || written > 0 || dropping || releasing)
     }
 
     /// For layers above that show or flush the log themselves, and for tests.

@@ -39,6 +39,7 @@ impl LockedTables<'_> {
         let mut changed = dictionary::describe(&table.definition(), &identity)?;
         changed.keep_state(table);
         let traded = dictionary::describe(&other.definition(), &numbers_for(other, part)?)?;
+        traded.state.statistics.set_histograms(other.state.statistics.histograms());
         // Where a value was given last goes along with the file: neither of the two gives one of its rows' again.
         if table.auto_increment.is_some() {
             let last = auto_increment::read_last_given(store, table)?;

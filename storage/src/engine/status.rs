@@ -1,6 +1,5 @@
-//! What the engine shows about itself: counters, tablespaces, statistics.
+//! What the engine shows about itself: counters and tablespaces.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -10,7 +9,6 @@ use super::trx::Counts;
 use crate::dictionary::{Table, display_of_path};
 use crate::error::Result;
 use crate::recovery::{UNDO_PATH, UNDO_SPACE};
-use crate::row;
 use crate::schema::Compression;
 use crate::segment;
 use crate::store::{PageCleanerStatus, StoreStatus};
@@ -19,8 +17,6 @@ use format::ids::SpaceId;
 use format::page::space::Flags;
 use rustc_hash::FxHashMap;
 
-/// Statistics of small tables are not renewed for a handful of rows.
-const STATISTICS_SLACK_ROWS: u64 = 100;
 
 /// Pages of unknown state that one step examines.
 const SURVEY_PAGES: usize = 256;
@@ -140,16 +136,6 @@ pub struct TablespaceInfo {
     pub system: bool,
 }
 
-/// Estimates about a table, for the planner and for SHOW.
-#[derive(Clone, Debug, Default)]
-pub struct TableStatistics {
-    pub rows: u64,
-    pub data_bytes: u64,
-    pub index_bytes: u64,
-    /// For each index and each number of its leading parts (from 1): how many different values there are.
-    pub distinct: Vec<Vec<u64>>,
-}
-
 impl Engine {
     pub fn status(&self) -> EngineStatus {
         let inner = &self.inner;
@@ -197,21 +183,6 @@ impl Engine {
         self.inner.store.page_cleaners()
     }
 
-    /// Estimates about a table. They are taken when first asked for, and again when a tenth of the rows has changed.
-    pub fn table_statistics(&self, table: &Table) -> TableStatistics {
-        if table.is_partitioned() {
-            return sum(table.partitions().iter().map(|partition| self.table_statistics(partition)));
-        }
-        let modified = table.state.modified_rows.load(Ordering::Relaxed);
-        if let Some(known) = table.statistics()
-            && modified <= known.rows / 10 + STATISTICS_SLACK_ROWS
-        {
-            return self.shown(table, &known);
-        }
-        // A table that cannot be read now is estimated as empty; a statement that reads it reports the reason.
-        self.analyze_table(table).unwrap_or_default()
-    }
-
     /// Bytes that a table's file has free for new pages (DATA_FREE).
     pub fn free_bytes(&self, table: &Table) -> u64 {
         if table.is_partitioned() {
@@ -219,34 +190,6 @@ impl Engine {
         }
         // A file that cannot be read has none; a statement that reads it reports the reason.
         segment::free_bytes(&self.inner.store, table.space).unwrap_or(0)
-    }
-
-    /// Takes the estimates anew (ANALYZE TABLE).
-    pub fn analyze_table(&self, table: &Table) -> Result<TableStatistics> {
-        if table.is_partitioned() {
-            let taken = table.partitions().iter().map(|partition| self.analyze_table(partition));
-            return Ok(sum(taken.collect::<Result<Vec<_>>>()?.into_iter()));
-        }
-        // The table's name may not be locked.
-        let _tables = self.inner.dictionary.hold_tables();
-        let state = &table.state;
-        state.modified_rows.store(0, Ordering::Relaxed);
-        let taken = Arc::new(row::statistics(&self.inner.context(), table)?);
-        state.rows.store(taken.rows, Ordering::Relaxed);
-        table.set_statistics(taken.clone());
-        Ok(self.shown(table, &taken))
-    }
-
-    fn shown(&self, table: &Table, taken: &row::TableStatistics) -> TableStatistics {
-        let page_bytes = self.inner.store.page_bytes() as u64;
-        let pages = |index: &row::IndexStatistics| index.pages * page_bytes;
-        TableStatistics {
-            // Updated with every row, so a rollback may have made it negative.
-            rows: (table.state.rows.load(Ordering::Relaxed) as i64).max(0) as u64,
-            data_bytes: taken.indexes.first().map_or(0, pages),
-            index_bytes: taken.indexes.iter().skip(1).map(pages).sum(),
-            distinct: taken.indexes.iter().map(|index| index.distinct.clone()).collect(),
-        }
     }
 
     /// All tablespaces, by their number.
@@ -271,23 +214,6 @@ impl Engine {
         let Some(space) = self.inner.store.space(SpaceId(space)) else { return Ok(None) };
         Ok(Some(TablespaceInfo::new(space.info()?, |_| None)))
     }
-}
-
-/// The estimates of a table from those of its partitions. How many rows have a value in common is taken from the largest.
-fn sum(partitions: impl Iterator<Item = TableStatistics>) -> TableStatistics {
-    let (mut sum, mut largest) = (TableStatistics::default(), TableStatistics::default());
-    for partition in partitions {
-        sum.rows += partition.rows;
-        sum.data_bytes += partition.data_bytes;
-        sum.index_bytes += partition.index_bytes;
-        if partition.rows > largest.rows || largest.distinct.is_empty() {
-            largest = partition;
-        }
-    }
-    let times = sum.rows as f64 / largest.rows.max(1) as f64;
-    let scaled = |distinct: &u64| (*distinct as f64 * times) as u64;
-    sum.distinct = largest.distinct.iter().map(|index| index.iter().map(scaled).collect()).collect();
-    sum
 }
 
 impl TablespaceInfo {

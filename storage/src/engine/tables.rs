@@ -353,7 +353,10 @@ impl Engine {
         let new = self.make_table(&mut ddl, definition, Place::Beside)?;
         let dropped = match anew {
             true => self.drop_definitions_of(&mut ddl, (&old.database, &old.name))?,
-            false => DefinitionChanges::default(),
+            false => {
+                new.state.statistics.set_histograms(old.histograms_for(&new, None));
+                DefinitionChanges::default()
+            }
         };
         let afterwards = self.exchange(ddl, old, &new, wait.log.as_deref())?;
         let _purge = self.inner.dictionary.stop_purge();

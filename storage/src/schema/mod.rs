@@ -31,6 +31,7 @@ pub mod foreign_key;
 pub mod partitions;
 mod row;
 mod scan;
+mod statistics;
 
 use std::any::Any;
 use std::fmt;
@@ -51,6 +52,7 @@ pub use foreign_key::{ForeignKey, ReferentialAction};
 pub use partitions::{PartitionDefinition, Partitioning};
 pub use row::{ColumnSet, Row, RowPlace};
 pub use scan::{IfLocked, ReadMode, ScanRange};
+pub use statistics::{Distinct, Estimates, Histogram, Histograms, IndexEstimates, Statistics, StatisticsOptions};
 
 /// The most columns of a table, as in InnoDB.
 pub const COLUMNS_MAX: usize = 1017;
@@ -124,6 +126,7 @@ pub struct TableState {
     pub modified_rows: AtomicU64,
     /// Estimated rows.
     pub rows: AtomicU64,
+    pub statistics: Statistics,
     /// Indexes that were built since the server started, see there.
     pub built_indexes: BuiltIndexes,
     /// When a row last changed, as microseconds of the Unix epoch; 0 = not since the server started.

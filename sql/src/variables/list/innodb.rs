@@ -93,7 +93,7 @@ pub(super) const LIST: &[Variable] = &[
     v("innodb_purge_threads", Global, int(1, 32), "1", "Threads that remove old versions").at_start(),
     v("innodb_read_only", Global, Bool, "OFF", "Open the files for reading only").at_start().inert(NOT_YET),
     v("innodb_rollback_on_timeout", Global, Bool, "OFF", "A lock wait's end rolls the transaction back").at_start(),
-    v("innodb_stats_persistent", Global, Bool, "ON", "Statistics survive a restart").inert(NOT_YET),
+    v("innodb_stats_persistent", Global, Bool, "ON", "Statistics survive a restart"),
     v("innodb_strict_mode", Both, Bool, "ON", "Wrong table options are errors"),
     v("innodb_table_locks", Both, Bool, "ON", "LOCK TABLES locks in InnoDB too")
         .inert("a table's metadata lock always does it"),

@@ -53,6 +53,8 @@ pub(super) const LIST: &[Variable] = &[
     v("group_concat_max_len", Both, int(4, ANY), "1024", "Most bytes of GROUP_CONCAT()"),
     v("histogram_generation_max_mem_size", Both, int(1_000_000, ANY), "20000000", "Memory of histograms").inert(GONE),
     v("identity", Session, int(0, ANY), "0", "The last AUTO_INCREMENT value").computed(),
+    v("information_schema_stats_expiry", Both, int(0, YEAR), "86400", "Seconds that statistics are shown from a cache")
+        .inert("there is no cache: the newest are shown"),
     v("insert_id", Session, int(0, ANY), "0", "The next AUTO_INCREMENT value").computed(),
     v(
         "internal_tmp_mem_storage_engine",
