@@ -40,6 +40,8 @@ pub mod accounts;
 
 pub mod column_types;
 
+pub mod histograms;
+
 mod plane;
 
 pub mod expression;

@@ -344,10 +344,10 @@ fn a_plan_tells_what_it_did() {
     server.run("INSERT INTO t WITH RECURSIVE n AS (SELECT 1 i UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT i, i % 50 FROM n");
     server.run("INSERT INTO u SELECT id, a FROM t WHERE id <= 10");
     let plan = analyzed(&mut server, "SELECT * FROM t WHERE id = 7");
-    assert_eq!(plan, "| -> Single-row index lookup on t using PRIMARY (id=7)  (rows=1) (rows=1 loops=1)\\n");
+    assert_eq!(plan, "| -> Single-row index lookup on t using PRIMARY (id=7)  (cost=1.00 rows=1) (rows=1 loops=1)\\n");
     let plan = analyzed(&mut server, "SELECT t.id FROM u JOIN t ON t.a = u.id WHERE u.a > 3 ORDER BY t.id LIMIT 5");
     assert!(plan.contains("Limit: 5 row(s) (rows=5 loops=1)"), "{plan}");
-    assert!(plan.contains("Table scan on u  (rows=10) (rows=7 loops=1)"), "{plan}");
+    assert!(plan.contains("Table scan on u  (cost=101.00 rows=10) (rows=7 loops=1)"), "{plan}");
     assert!(plan.contains("(rows=4 loops=7)"), "{plan}");
     let plan = analyzed(
         &mut server,

@@ -29,6 +29,8 @@ mod geometries;
 mod partitions;
 #[path = "relations/several.rs"]
 mod several;
+#[path = "relations/statistics.rs"]
+mod statistics;
 
 use std::sync::Arc;
 

@@ -108,7 +108,7 @@ fn alter(engine: &Arc<Engine>, round: u64) -> Result<(), Error> {
             engine.rename_tables(&[(("d", "t"), ("d", "u")), (("d", "u"), ("d", "t"))], &options())?;
             let table = engine.table("d", "t").unwrap();
             engine.table_statistics(&table);
-            let findings = engine.analyze_table(&table)?;
+            let findings = engine.analyze_table(&table, &storage::Interrupt::new())?;
             assert!(findings.rows < 4 * IDS);
             Ok(())
         }

@@ -54,6 +54,9 @@ pub struct Arguments {
     /// A directory that keeps the loaded servers: made by the first run, used by later ones.
     #[arg(long)]
     pub keep: Option<PathBuf>,
+    /// First give every column a histogram, and tell how long that takes.
+    #[arg(long)]
+    pub histograms: bool,
     /// Print each plan.
     #[arg(long)]
     pub explain: bool,
@@ -232,6 +235,11 @@ fn peer(name: &'static str, kind: Kind, directory: &Path, files: &Path, argument
         println!("{name}: loaded in {:.1} s", start.elapsed().as_secs_f64());
     }
     must(&mut client, "USE tpch")?;
+    if arguments.histograms {
+        let start = Instant::now();
+        count_values(&mut client, kind)?;
+        println!("{name}: histograms in {:.2} s", start.elapsed().as_secs_f64());
+    }
     must(&mut client, &format!("SET max_statement_time = {}", arguments.patience))?;
     Ok(Peer { name, kind, server, client })
 }
@@ -256,6 +264,22 @@ fn load(client: &mut Client, kind: Kind, files: &Path) -> io::Result<()> {
     }
     must(client, queries::REVENUE_VIEW)?;
     must(client, &format!("ANALYZE TABLE {}", generate::TABLES.join(", "))).map(|_| ())
+}
+
+/// Makes a histogram of every column, as each server does it.
+fn count_values(client: &mut Client, kind: Kind) -> io::Result<()> {
+    for table in generate::TABLES {
+        let statement = match kind {
+            Kind::MariaDb => format!("ANALYZE TABLE {table} PERSISTENT FOR ALL"),
+            Kind::Glassine => {
+                let columns = must(client, &format!("SHOW COLUMNS FROM {table}"))?;
+                let names: Vec<&str> = columns.rows.iter().filter_map(|row| row.first()?.as_deref()).collect();
+                format!("ANALYZE TABLE {table} UPDATE HISTOGRAM ON {} WITH 100 BUCKETS", names.join(", "))
+            }
+        };
+        must(client, &statement)?;
+    }
+    Ok(())
 }
 
 fn must(client: &mut Client, statement: &str) -> io::Result<Answer> {

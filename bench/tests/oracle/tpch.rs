@@ -1,4 +1,4 @@
-//! TPC-H's queries on few rows: the answers are MariaDB's, in memory and beyond it. `bench tpch` has more rows, and measures.
+//! TPC-H's queries on few rows: the answers are MariaDB's, in memory and beyond it, with histograms and without. `bench tpch` has more rows, and measures.
 
 use bench::process::mariadb_is_installed;
 use bench::tpch::{Arguments, play};
@@ -9,7 +9,7 @@ fn queries_of_tpch_are_answered_as_by_mariadb() {
         println!("skipped: mariadbd is not installed");
         return;
     }
-    for memory in [None, Some("256K")] {
+    for (memory, histograms) in [(None, false), (Some("256K"), false), (None, true)] {
         let arguments = Arguments {
             scale: 0.002,
             rounds: 1,
@@ -20,12 +20,18 @@ fn queries_of_tpch_are_answered_as_by_mariadb() {
             patience: 60,
             alone: false,
             keep: None,
+            histograms,
             explain: false,
         };
         let rows = play(&arguments).expect("two servers");
         assert_eq!(rows.len(), 22);
         for row in rows {
-            assert!(!row.is_wrong(), "memory {memory:?}: Q{}: {}", row.number, row.complaint());
+            assert!(
+                !row.is_wrong(),
+                "memory {memory:?}, histograms {histograms}: Q{}: {}",
+                row.number,
+                row.complaint()
+            );
         }
     }
 }

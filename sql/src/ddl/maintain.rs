@@ -1,6 +1,6 @@
 //! OPTIMIZE, ANALYZE, CHECK, CHECKSUM: statements that answer a row per table and finding.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use format::checksum::crc32c_append;
@@ -9,17 +9,24 @@ use format::value::{ColumnType, Value};
 use storage::schema::{ColumnSet, ReadMode, Row, ScanRange};
 use storage::{Relatives, Table, TableUse, Trx};
 
+use super::histogram;
 use super::partition::{Router, misplaced};
 use super::{Context, Outcome, view};
 use crate::catalog::{self, database_of, storage_error};
 use crate::error::{Error, Result};
 use crate::information_schema::{self, is_virtual_table};
-use crate::parser::ast::{Maintenance, TableName};
+use crate::parser::ast::{Maintenance, PersistentFor, TableName};
 use crate::partitions::{PartitionSet, Several};
 use crate::show::Listing;
 
 /// Runs one action over tables, in the order named. What is wrong with a table is a row, not an error.
-pub fn maintain(context: &Context<'_>, action: Maintenance, tables: &[TableName]) -> Result<Outcome> {
+/// ANALYZE also makes the histograms that are `wanted`.
+pub fn maintain(
+    context: &Context<'_>,
+    action: Maintenance,
+    tables: &[TableName],
+    wanted: Option<&PersistentFor>,
+) -> Result<Outcome> {
     if action == Maintenance::Checksum {
         return checksum(context, tables);
     }
@@ -29,13 +36,11 @@ pub fn maintain(context: &Context<'_>, action: Maintenance, tables: &[TableName]
         Maintenance::Check => "check",
         Maintenance::Repair | Maintenance::Checksum => "repair",
     };
-    let mut rows = Vec::new();
+    let mut answer = Answer::new(verb, String::new());
     for name in tables {
         let database = database_of(name, context.database)?;
-        let full = format!("{database}.{}", name.name);
-        let mut say = |kind: &str, text: &str| {
-            rows.push([&full, verb, kind, text].map(|cell: &str| Value::Bytes(cell.as_bytes().to_vec())).to_vec());
-        };
+        answer.table = format!("{database}.{}", name.name);
+        let mut say = |kind: &str, text: &str| answer.say(kind, text);
         // Programs that check everything go through the server's own databases, too.
         if is_virtual_table(context.instance, context.rights, database, &name.name) {
             match information_schema::table(database, &name.name) {
@@ -73,9 +78,15 @@ pub fn maintain(context: &Context<'_>, action: Maintenance, tables: &[TableName]
                 say("status", "OK");
             }
             Maintenance::Analyze => {
-                let (_trx, found) = open(context, database, table)?;
-                context.instance.engine.analyze_table(&found).map_err(storage_error)?;
-                say("status", "OK");
+                let (mut trx, found) = open(context, database, table)?;
+                context.instance.engine.analyze_table(&found, &context.wait.interrupt).map_err(storage_error)?;
+                let is_done = match wanted {
+                    Some(wanted) => histogram::collect(context, &mut trx, &found, wanted, &mut say)?,
+                    None => true,
+                };
+                if is_done {
+                    say("status", "OK");
+                }
             }
             Maintenance::Check => {
                 let (mut trx, found) = open(context, database, table)?;
@@ -96,16 +107,39 @@ pub fn maintain(context: &Context<'_>, action: Maintenance, tables: &[TableName]
             }
         }
     }
-    let text = |name: &str, chars| {
-        (name.to_string(), ColumnType::VarChar { chars, collation: CollationId::UTF8MB4_GENERAL_CI })
-    };
-    let columns = vec![text("Table", 128), text("Op", 10), text("Msg_type", 10), text("Msg_text", 2048)];
-    Ok(Outcome { listing: Some(Listing { columns, rows }), ..Outcome::default() })
+    Ok(answer.outcome())
+}
+
+/// The rows that these statements answer.
+pub(super) struct Answer {
+    verb: &'static str,
+    /// Which the next row is about.
+    table: String,
+    rows: Vec<Vec<Value>>,
+}
+
+impl Answer {
+    pub fn new(verb: &'static str, table: String) -> Answer {
+        Answer { verb, table, rows: Vec::new() }
+    }
+
+    pub fn say(&mut self, kind: &str, text: &str) {
+        let cells = [self.table.as_str(), self.verb, kind, text];
+        self.rows.push(cells.map(|cell: &str| Value::Bytes(cell.as_bytes().to_vec())).to_vec());
+    }
+
+    pub fn outcome(self) -> Outcome {
+        let text = |name: &str, chars| {
+            (name.to_string(), ColumnType::VarChar { chars, collation: CollationId::UTF8MB4_GENERAL_CI })
+        };
+        let columns = vec![text("Table", 128), text("Op", 10), text("Msg_type", 10), text("Msg_text", 2048)];
+        Outcome { listing: Some(Listing { columns, rows: self.rows }), ..Outcome::default() }
+    }
 }
 
 /// The table as it is, and stays as long as the transaction.
-fn open(context: &Context<'_>, database: &str, name: &str) -> Result<(Trx, Arc<Table>)> {
-    let mut trx = context.instance.engine.begin(context.wait.clone());
+pub(super) fn open(context: &Context<'_>, database: &str, name: &str) -> Result<(Trx, Arc<Table>)> {
+    let mut trx = context.instance.engine.begin(storage::TrxOptions { log: None, ..context.wait.clone() });
     let table = catalog::open(&mut trx, database, name, TableUse::Read)?;
     Ok((trx, table))
 }
@@ -118,7 +152,7 @@ fn optimize(context: &Context<'_>, table: &Arc<Table>) -> Result<()> {
         Some(own) if table.is_temporary() => {
             let rebuilt = own.rebuild(database, name, table.definition(), None, None, &context.wait.interrupt);
             let (rebuilt, _) = rebuilt.map_err(storage_error)?;
-            engine.analyze_table(&rebuilt).map_err(storage_error)?;
+            engine.analyze_table(&rebuilt, &context.wait.interrupt).map_err(storage_error)?;
         }
         _ => {
             let locked = engine.lock_definitions(&[(database, name)], Relatives::Alone, &context.wait);
@@ -132,7 +166,7 @@ fn optimize(context: &Context<'_>, table: &Arc<Table>) -> Result<()> {
                 return Err(error);
             }
             let (rebuilt, _) = copied.map_err(storage_error)?;
-            engine.analyze_table(&rebuilt).map_err(storage_error)?;
+            engine.analyze_table(&rebuilt, &context.wait.interrupt).map_err(storage_error)?;
         }
     }
     Ok(())
@@ -163,10 +197,28 @@ fn checksum(context: &Context<'_>, tables: &[TableName]) -> Result<Outcome> {
 
 fn table_checksum(context: &Context<'_>, mut trx: Trx, table: &Arc<Table>) -> Result<u64> {
     let columns = ColumnSet::first(table.columns.len());
+    let mut sum = 0u32;
+    each_row(context, &mut trx, table, columns, &mut |row| {
+        for column in 0..table.columns.len() {
+            let stored = row.get(column);
+            sum = crc32c_append(sum, &[u8::from(stored.is_some())]);
+            sum = crc32c_append(sum, stored.unwrap_or_default());
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(u64::from(sum))
+}
+
+/// Visits every row, those of a table in partitions in the order of its key, too, until `visit` breaks off.
+pub(super) fn each_row(
+    context: &Context<'_>,
+    trx: &mut Trx,
+    table: &Arc<Table>,
+    columns: ColumnSet,
+    visit: &mut dyn FnMut(&Row) -> ControlFlow<()>,
+) -> Result<()> {
     let range = ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: false };
     let mut row = Row::new();
-    let mut sum = 0u32;
-    // Of a table in partitions: rows in the order of its key, so that equal rows have one sum however they are divided.
     let all = PartitionSet::all(table.files().len());
     let (mut several, mut cursor) = match table.is_partitioned() {
         true => (Some(Several::new(table, &all, 0, ReadMode::Consistent, columns, range, true)), None),
@@ -177,15 +229,14 @@ fn table_checksum(context: &Context<'_>, mut trx: Trx, table: &Arc<Table>) -> Re
         (_, Some(cursor)) => cursor.next(trx, row),
         (None, None) => Ok(false),
     };
-    while next(&mut trx, &mut row).map_err(storage_error)? {
+    while next(trx, &mut row).map_err(storage_error)? {
+        context.wait.interrupt.pass();
         if context.eval.session.is_interrupted() {
             return Err(Error::interrupted());
         }
-        for column in 0..table.columns.len() {
-            let stored = row.get(column);
-            sum = crc32c_append(sum, &[u8::from(stored.is_some())]);
-            sum = crc32c_append(sum, stored.unwrap_or_default());
+        if visit(&row).is_break() {
+            break;
         }
     }
-    Ok(u64::from(sum))
+    Ok(())
 }

@@ -26,6 +26,7 @@ mod copy;
 mod create;
 mod foreign_key;
 mod fulltext;
+mod histogram;
 mod index;
 mod maintain;
 mod options;
@@ -206,7 +207,10 @@ pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
             alter::alter_index(context, table, alter::drop_index(name, *if_exists), (algorithm, lock))
         }
         Statement::DropViews { views, if_exists } => view::drop_views(context, views, *if_exists),
-        Statement::Maintain { action, tables, .. } => maintain::maintain(context, *action, tables),
+        Statement::Maintain { histogram: Some(change), tables, .. } => histogram::change(context, tables, change),
+        Statement::Maintain { action, tables, persistent, .. } => {
+            maintain::maintain(context, *action, tables, persistent.as_ref())
+        }
         _ => Err(Error::internal("not a statement of definition")),
     }
 }

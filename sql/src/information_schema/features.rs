@@ -7,12 +7,6 @@ use super::catalog::reference_system_name;
 use super::{VirtualTable, int, long_text, no_rows, number, string, text};
 use crate::expression::geometry::WGS_84;
 
-pub const COLUMN_STATISTICS: VirtualTable = VirtualTable {
-    name: "COLUMN_STATISTICS",
-    columns: &[text("SCHEMA_NAME", 64), text("TABLE_NAME", 64), text("COLUMN_NAME", 64), long_text("HISTOGRAM")],
-    rows: no_rows,
-};
-
 pub const OPTIMIZER_TRACE: VirtualTable = VirtualTable {
     name: "OPTIMIZER_TRACE",
     columns: &[

@@ -171,7 +171,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     server::COLLATION_CHARACTER_SET_APPLICABILITY,
     catalog::COLUMNS,
     catalog::COLUMNS_EXTENSIONS,
-    features::COLUMN_STATISTICS,
+    table_statistics::COLUMN_STATISTICS,
     grants::COLUMN_PRIVILEGES,
     grants::ENABLED_ROLES,
     grants::ADMINISTRABLE_ROLE_AUTHORIZATIONS,

@@ -1,14 +1,15 @@
-//! What is known about the rows of tables: the estimates that InnoDB keeps in two tables of the database `mysql`. They are
-//! changed by ANALYZE TABLE, and by the server when rows have changed, and not by statements.
+//! What is known about the rows of tables: the estimates that InnoDB keeps in two tables of the database `mysql`, and the
+//! histograms. They are changed by ANALYZE TABLE, and estimates by the server when rows have changed, and by no other
+//! statement.
 
 use std::sync::Arc;
 
-use format::value::Value;
+use format::value::{ColumnType, Json, Value};
 use storage::Table;
 use storage::schema::{Estimates, FieldSource, Index};
 
 use super::wanted::stored_tables;
-use super::{Facts, VirtualTable, moment, number, string, text, time};
+use super::{Facts, VirtualColumn, VirtualTable, moment, number, string, text, time};
 
 pub const INNODB_TABLE_STATS: VirtualTable = VirtualTable {
     name: "innodb_table_stats",
@@ -50,6 +51,35 @@ pub const INNODB_INDEX_STATS: VirtualTable = VirtualTable {
         text("stat_description", 1024),
     ],
     rows: |facts| kept(facts).iter().flat_map(|(file, estimates)| index_rows(facts, file, estimates)).collect(),
+};
+
+pub const COLUMN_STATISTICS: VirtualTable = VirtualTable {
+    name: "COLUMN_STATISTICS",
+    columns: &[
+        text("SCHEMA_NAME", 64),
+        text("TABLE_NAME", 64),
+        text("COLUMN_NAME", 64),
+        VirtualColumn { name: "HISTOGRAM", ty: ColumnType::Json, nullable: false },
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for table in stored_tables(facts) {
+            let sees = |column: &str| facts.rights.sees_column(&table.database, &table.name, column);
+            for histogram in table.state.statistics.histograms().iter() {
+                // What cannot be read is left out by the planner as well.
+                if Json::decode(&histogram.bytes).is_err() || !sees(&histogram.column) {
+                    continue;
+                }
+                rows.push(vec![
+                    string(&table.database),
+                    string(&table.name),
+                    string(&histogram.column),
+                    Value::Json(histogram.bytes.to_vec()),
+                ]);
+            }
+        }
+        rows
+    },
 };
 
 /// The estimates that outlast the server, by table and partition.

@@ -27,10 +27,10 @@ use super::arrays::{ElementsAccess, searches_of};
 use super::fulltext::{FulltextAccess, search_of};
 use super::keys::KeyRanges;
 use super::logical::is_volatile;
-use super::range::{Interval, KeyExpr, PartRange};
+use super::range::{Interval, KeyExpr, PartRange, is_known_now};
 use super::sargable::{Sargable, collect, merge};
-use super::{PlanContext, Source, SourceKind, alternatives};
-use crate::expression::{Expr, NoFields, Node};
+use super::{PlanContext, Source, SourceKind, alternatives, selectivity};
+use crate::expression::{Expr, NoFields};
 use crate::parser::ast::IndexHintKind;
 use crate::types::Switches;
 
@@ -303,27 +303,42 @@ fn merge_choice(
     Some(Choice { access, rows, cost, covering, answered: vec![], possible_keys: vec![], fixed_parts: 0 })
 }
 
-/// Whether an access finds its rows by a column of the condition, so that its rows are counted with it.
+/// Whether an access finds its rows by the condition, or by a column of it, so that its rows are counted with it.
 pub fn is_of_access(condition: &Expr, source: &Source, access: &Access) -> bool {
-    if matches!(access, Access::Fulltext(_) | Access::Elements(_)) {
-        return false;
-    }
     let Some(table) = source.table() else { return false };
+    match access {
+        Access::Fulltext(access) => {
+            let is_same = |(found, _): (FulltextAccess, bool)| {
+                found.search.index == access.search.index && found.against == access.against
+            };
+            return search_of(condition, source, table).is_some_and(is_same);
+        }
+        Access::Elements(access) if access.condition == *condition => return true,
+        _ => {}
+    }
     let indexes = access.indexes();
-    let mut found = false;
-    condition.for_each_column(&mut |slot| {
-        let of_part = |column: usize| slot == source.slot_base + column;
+    let is_used = |column: usize| {
         let mut used = indexes.iter().flat_map(|(index, parts)| &table.indexes[*index].parts[..*parts]);
-        found |= used.any(|part| of_part(part.column));
-    });
+        used.any(|part| part.column == column)
+    };
+    let mut found = false;
+    condition.for_each_column(&mut |slot| found |= slot.checked_sub(source.slot_base).is_some_and(is_used));
+    if !found {
+        // A spatial relation is a range of a hidden column that it does not name.
+        let mut ranges = Vec::new();
+        collect(condition, 0, source, table, &|_| true, &mut ranges);
+        found = ranges.iter().any(|range| is_used(range.column));
+    }
     found
 }
 
-/// About how many values a column has, if an index tells.
+/// About how many values a column has, if an index or a histogram tells.
 pub fn distinct_values(context: &PlanContext<'_>, source: &Source, column: usize) -> Option<f64> {
     let table = source.table()?;
     let begins = |index: &storage::Index| index.parts.first().is_some_and(|part| part.column == column);
-    let number = table.indexes.iter().position(|index| begins(index) && !index.is_hidden())?;
+    let Some(number) = table.indexes.iter().position(|index| begins(index) && !index.is_hidden()) else {
+        return selectivity::distinct_values(source, column);
+    };
     let statistics = context.instance.engine.table_statistics(table);
     statistics.distinct.get(number)?.first().map(|distinct| *distinct as f64)
 }
@@ -496,15 +511,7 @@ fn match_index(
 /// Looks into the index, where the range is made of values that are known now.
 fn estimate(context: &PlanContext<'_>, table: &Arc<Table>, access: &Access) -> Option<f64> {
     let Access::Range { index, parts, .. } = access else { return None };
-    let constant = |expr: &Expr| {
-        let mut plain = expr.is_constant();
-        expr.walk(&mut |expr| {
-            if let Node::Parameter(at) = expr.node {
-                plain &= at < context.eval.parameters.len().min(context.parameter_count);
-            }
-        });
-        plain
-    };
+    let constant = |expr: &Expr| is_known_now(context, expr);
     for part in parts.iter() {
         let all = match part {
             PartRange::Points(points) => points.iter().all(|point| constant(&point.expr)),

@@ -42,6 +42,8 @@ pub enum Asked {
 #[derive(Debug)]
 pub struct ElementsAccess {
     pub index: usize,
+    /// What the search is made of.
+    pub condition: Expr,
     pub elements: ColumnType,
     pub asked: Asked,
     pub value: Expr,
@@ -110,6 +112,7 @@ pub fn searches_of(
             }
             found.push(ElementsAccess {
                 index: number,
+                condition: condition.clone(),
                 elements: elements.clone(),
                 asked: *asked,
                 value: (*value).clone(),

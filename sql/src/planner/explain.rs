@@ -142,6 +142,19 @@ fn table_steps<'p>(
     }
 }
 
+/// What joining all these tables is expected to cost. That of a semi-join is counted apart.
+pub(super) fn cost_of(steps: &[Step]) -> f64 {
+    let (mut joined, mut apart) = (0.0, 0.0);
+    for step in steps {
+        match step {
+            Step::Table(step) => joined = step.expected.joined.cost,
+            Step::Left { steps, .. } => joined = cost_of(steps).max(joined),
+            Step::Semi { steps, .. } => apart += cost_of(steps),
+        }
+    }
+    joined + apart
+}
+
 fn table_line(
     plan: &SelectPlan,
     step: &TableStep,
@@ -162,7 +175,7 @@ fn table_line(
     line[7] = optional(facts.key_bytes);
     line[8] = optional((!facts.references.is_empty()).then(|| facts.references.join(",")));
     line[9] = Value::UInt(step.rows);
-    line[10] = Value::Double(100.0);
+    line[10] = Value::Double((step.expected.share * 10_000.0).round() / 100.0);
     let mut extra = Vec::new();
     if facts.filters_rows {
         extra.push("Using where".to_owned());

@@ -1,6 +1,7 @@
 //! EXPLAIN FORMAT=TREE: the operators of a plan, each above those whose rows it takes.
 //!
-//! Numbers are those that the planner chose by: rows that a table's access is expected to find. Costs are not told, for
+//! Numbers are those that the planner chose by: what one read of a table is expected to cost and to find, what a join is
+//! expected to have cost and to give up to here. Costs are counted in rows that are read from a clustered index in order;
 //! they are compared within a query only.
 
 use std::collections::BTreeSet;
@@ -9,7 +10,7 @@ use std::fmt::Write;
 use super::access::Alternative;
 use super::explain::{TableFacts, facts, index_name};
 use super::profile::Profile;
-use super::{Access, Expr, Filter, LimitPlan, PartRange, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
+use super::{Access, Estimate, Expr, Filter, LimitPlan, PartRange, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
 use crate::expression::Node;
 use crate::expression::aggregate::AggregateCall;
 use crate::expression::display::{self, Names};
@@ -272,7 +273,8 @@ impl Tree<'_> {
                         None => inner,
                         Some(outer) => {
                             let Some(hash) = step.kept() else {
-                                joined = Some(Operator::new("Nested loop inner join", vec![outer, inner]));
+                                let line = format!("Nested loop inner join{}", expected(step.expected.joined));
+                                joined = Some(Operator::new(line, vec![outer, inner]));
                                 continue;
                             };
                             let key = |key: &super::hash_join::HashKey| {
@@ -281,7 +283,7 @@ impl Tree<'_> {
                                 format!("({build} = {probe})")
                             };
                             let keys: Vec<String> = hash.keys.iter().map(key).collect();
-                            let line = format!("Inner hash join {}", keys.join(", "));
+                            let line = format!("Inner hash join {}{}", keys.join(", "), expected(step.expected.joined));
                             let found = Operator::new(line, vec![outer, inner.over("Hash")]);
                             let rest = step.filters.iter().filter(|filter| !filter.is_local).map(|filter| &filter.expr);
                             let rest = rest.filter(|expr| !keys.iter().any(|key| is_key(expr, key, &names)));
@@ -317,7 +319,8 @@ impl Tree<'_> {
         let facts = facts(plan, step, is_first);
         let (own, _) = step.shown_access();
         let measured = self.profile.map_or(String::new(), |profile| profile.text(step));
-        let line = format!("{}  (rows={}){measured}", access(plan, step, own, &facts), step.rows);
+        let rows = Estimate { rows: step.rows as f64, cost: step.expected.cost };
+        let line = format!("{}{}{measured}", access(plan, step, own, &facts), expected(rows));
         let mut operator = Operator::new(line, Vec::new());
         if let Access::Merge(all) = own {
             operator.below.extend(all.iter().map(|one| alternative(plan, step, one)));
@@ -331,10 +334,22 @@ impl Tree<'_> {
         let is_here = |filter: &&Filter| !step.answers(filter) && (step.kept().is_none() || filter.is_local);
         let unanswered = step.filters.iter().filter(is_here).map(|filter| &filter.expr);
         match all_of(unanswered, &names) {
-            Some(condition) => operator.over(format!("Filter: {condition}")),
+            Some(condition) => {
+                let rows = Estimate { rows: step.rows as f64 * step.expected.share, cost: step.expected.cost };
+                operator.over(format!("Filter: {condition}{}", expected(rows)))
+            }
             None => operator,
         }
     }
+}
+
+/// What the planner expects, as MySQL writes it.
+fn expected(estimate: Estimate) -> String {
+    let rows = match estimate.rows {
+        rows if rows >= 10.0 || rows == rows.round() => format!("{rows:.0}"),
+        rows => format!("{rows:.2}"),
+    };
+    format!("  (cost={:.2} rows={rows})", estimate.cost)
 }
 
 /// Whether a condition is the equality of a hash join's key, written either way.

@@ -19,7 +19,8 @@ use super::logical::{self, Left, Mask, Nest, Semi, is_volatile};
 use super::selectivity;
 use super::wanted_order::{WantedOrder, settle_order, settle_relevance};
 use super::{
-    Estimate, Filter, PlanContext, SelectPlan, Source, SourceKind, Step, SubqueryPlan, TableStep, column_tests, pruning,
+    Estimate, Expected, Filter, PlanContext, SelectPlan, Source, SourceKind, Step, SubqueryPlan, TableStep,
+    column_tests, pruning,
 };
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node};
@@ -194,6 +195,8 @@ impl Planner<'_, '_> {
                 });
             };
             let source = tables.remove(at);
+            let share = self.share_left(source, placed, &waiting, &way);
+            let cost_before = estimate.cost;
             *estimate = self.joined(estimate, source, placed, &waiting, &way);
             let Way { choice, mut hash } = way;
             placed |= 1 << source;
@@ -238,6 +241,12 @@ impl Planner<'_, '_> {
                 tests,
                 pruning,
                 rows: choice.rows.round().max(1.0) as u64,
+                expected: Box::new(Expected {
+                    share,
+                    cost: choice.cost,
+                    cost_of_all: estimate.cost - cost_before,
+                    joined: *estimate,
+                }),
                 possible_keys: choice.possible_keys,
             }));
             places.push((steps.len(), placed, estimate.rows));
@@ -343,9 +352,16 @@ impl Planner<'_, '_> {
     /// What is expected once a table is joined.
     fn joined(&self, before: &Estimate, table: usize, placed: Mask, waiting: &[Waiting], way: &Way) -> Estimate {
         let choice = &way.choice;
+        let rows = (before.rows * choice.rows * self.share_left(table, placed, waiting, way)).max(f64::MIN_POSITIVE);
+        Estimate { rows, cost: before.cost + before.rows.max(1.0) * choice.cost }
+    }
+
+    /// The share of the rows that are found which the other conditions let through.
+    fn share_left(&self, table: usize, placed: Mask, waiting: &[Waiting], way: &Way) -> f64 {
+        let choice = &way.choice;
         let is_scan = matches!(choice.access, Access::Scan { .. } | Access::Rows);
         let numbers = candidates(waiting, placed, table);
-        let mut share = 1.0;
+        let mut left = Vec::new();
         for (at, number) in numbers.iter().enumerate() {
             let condition = &waiting[*number];
             let is_key = is_scan && way.hash.is_some() && hash_join::is_equality(&condition.expr);
@@ -354,11 +370,10 @@ impl Planner<'_, '_> {
                 || is_key && condition.needs & placed != 0
                 || access::is_of_access(&condition.expr, &self.sources[table], &choice.access);
             if !counted {
-                share *= selectivity::share(&condition.expr);
+                left.push(&condition.expr);
             }
         }
-        let rows = (before.rows * choice.rows * share).max(f64::MIN_POSITIVE);
-        Estimate { rows, cost: before.cost + before.rows.max(1.0) * choice.cost }
+        selectivity::share(self.context, &self.sources[table], left.into_iter())
     }
 
     /// The order of tables that costs the least, and how each is read: for each set of them the cheapest order, from the
@@ -488,14 +503,12 @@ impl Planner<'_, '_> {
     /// The share of rows that the conditions on a table alone let through, but for those of an access.
     fn local_share(&self, table: usize, numbers: &[usize], waiting: &[Waiting], access: Option<&Access>) -> f64 {
         let source = &self.sources[table];
-        let mut share = 1.0;
-        for condition in numbers.iter().map(|number| &waiting[*number]) {
+        let is_left = |condition: &&Waiting| {
             let of_access = access.is_some_and(|access| access::is_of_access(&condition.expr, source, access));
-            if condition.needs == 1 << table && !of_access {
-                share *= selectivity::share(&condition.expr);
-            }
-        }
-        share
+            condition.needs == 1 << table && !of_access
+        };
+        let left = numbers.iter().map(|number| &waiting[*number]).filter(is_left);
+        selectivity::share(self.context, source, left.map(|condition| &condition.expr))
     }
 
     /// The share of a table's rows that have the key of one row before it.

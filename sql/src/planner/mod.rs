@@ -373,7 +373,20 @@ pub struct TableStep {
     pub pruning: Option<Box<pruning::Pruning>>,
     /// For EXPLAIN.
     pub rows: u64,
+    pub expected: Box<Expected>,
     pub possible_keys: Vec<usize>,
+}
+
+/// What the planner expects of a step.
+#[derive(Debug)]
+pub struct Expected {
+    /// The share of the rows that are found which its conditions let through.
+    pub share: f64,
+    /// What one read costs, and what all of them do.
+    pub cost: f64,
+    pub cost_of_all: f64,
+    /// Of the join up to here.
+    pub joined: Estimate,
 }
 
 impl TableStep {

@@ -1,6 +1,7 @@
 //! What a query asks of the parts of an index: ranges made of expressions.
 
-use crate::expression::Expr;
+use super::PlanContext;
+use crate::expression::{Expr, Node};
 
 /// A value that a key part is compared with.
 #[derive(Debug, Clone)]
@@ -39,4 +40,15 @@ impl PartRange {
                 .collect(),
         }
     }
+}
+
+/// Whether an expression has its value now: it is a constant, or a parameter of this execution.
+pub fn is_known_now(context: &PlanContext<'_>, expr: &Expr) -> bool {
+    let mut plain = expr.is_constant();
+    expr.walk(&mut |expr| {
+        if let Node::Parameter(at) = expr.node {
+            plain &= at < context.eval.parameters.len().min(context.parameter_count);
+        }
+    });
+    plain
 }

@@ -31,6 +31,8 @@ pub struct CachedPlan {
     pub plan: Plan,
     /// The stored tables, and what is done with each.
     pub tables: Vec<(Arc<Table>, TableUse)>,
+    /// The version of their statistics by which it was planned: with others, another plan may be better.
+    pub(super) statistics: u64,
     /// The views and stored functions that are in it.
     pub views: Vec<Arc<Definition>>,
     /// The triggers of the tables that it changes.
@@ -53,7 +55,22 @@ pub struct CachedPlan {
     pub(super) counter: Counter,
 }
 
+/// The version of the statistics of some tables. Each rises, and so does their sum.
+pub(super) fn statistics_version(tables: &[(Arc<Table>, TableUse)]) -> u64 {
+    // The histograms of a table in partitions are its own, and the estimates its partitions'.
+    let of_all = |table: &Arc<Table>| {
+        let own = if table.is_partitioned() { table.state.statistics.version() } else { 0 };
+        own + table.files().iter().map(|file| file.state.statistics.version()).sum::<u64>()
+    };
+    tables.iter().map(|(table, _)| of_all(table)).sum()
+}
+
 impl CachedPlan {
+    /// Whether the statistics of its tables are others by now.
+    pub(super) fn is_outdated(&self) -> bool {
+        statistics_version(&self.tables) != self.statistics
+    }
+
     /// Whether it reads tables beside the one that it changes, or that one once more.
     pub(super) fn reads_rows(&self, writes: bool) -> bool {
         let mut reads = self.tables.len() > usize::from(writes);

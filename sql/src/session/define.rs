@@ -26,7 +26,10 @@ impl Session {
             return self.start_creation(create, more, sink);
         }
         let commits = ddl::commits(statement);
-        if commits && !matches!(statement, Statement::Maintain { .. }) && !self.only_counts_anew(statement) {
+        if commits
+            && !matches!(statement, Statement::Maintain { histogram: None, persistent: None, .. })
+            && !self.only_counts_anew(statement)
+        {
             self.check_writable()?;
         }
         self.count_update()?;

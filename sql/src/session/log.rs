@@ -210,6 +210,7 @@ impl Session {
             return Ok(self.left_out_log().or_sql()?.map(Arc::new));
         };
         let text = match statement {
+            Statement::Maintain { histogram: Some(_), is_logged: true, .. } => self.source.clone(),
             // The engine alone knows which of their tables changed at all.
             Statement::Maintain { .. } => return Ok(None),
             Statement::TruncateTable(table)

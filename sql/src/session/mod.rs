@@ -448,7 +448,7 @@ impl Session {
             return self.fail(error, sink);
         }
         if let Some(slot) = self.plans.get_mut(normalized.key())
-            && let Some(mut plan) = slot.take()
+            && let Some(mut plan) = slot.take().filter(|plan| !plan.is_outdated())
         {
             self.status.add(Counter::PlanCacheHits, 1);
             self.follow_digest(&mut plan.digest, text);

@@ -8,7 +8,7 @@ use format::packet::ColumnDefinition;
 use format::value::Value;
 use storage::{Definition, DefinitionKind, ReadMode, Table, TableUse};
 
-use super::cached::{CachedPlan, Outcome, Plan, PreparedStatement, STALE};
+use super::cached::{CachedPlan, Outcome, Plan, PreparedStatement, STALE, statistics_version};
 use super::dispatch::changes_password;
 use super::program::Runner;
 use super::uses::{Uses, each_step, each_step_of};
@@ -235,6 +235,7 @@ impl Session {
             runs_programs: context.runs_programs.get(),
             time_limit_ms: context.time_limit_ms.get(),
             warnings: context.warnings.take(),
+            statistics: statistics_version(&tables),
             tables,
             views,
             definitions,
@@ -766,7 +767,7 @@ impl Session {
         let fits = prepared.generation == self.generation
             && prepared.kinds.len() == parameters.len()
             && prepared.kinds.iter().zip(parameters).all(|(kind, value)| *kind == parameter_kind(value));
-        if !fits {
+        if !fits || prepared.plan.as_ref().is_some_and(|plan| plan.is_outdated()) {
             prepared.plan = None;
         }
         if let Some(plan) = &mut prepared.plan {

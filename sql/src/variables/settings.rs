@@ -49,6 +49,8 @@ pub struct Settings {
     pub auto_increment_offset: u64,
     pub div_precision_increment: u8,
     pub group_concat_bytes_max: u64,
+    /// The memory of ANALYZE TABLE ... UPDATE HISTOGRAM: of larger tables a sample is counted.
+    pub histogram_bytes: u64,
     /// How often a procedure may call itself.
     pub sp_recursion_depth_max: u64,
     pub max_allowed_packet_bytes: u64,
@@ -225,6 +227,7 @@ impl Default for Settings {
             auto_increment_offset: 1,
             div_precision_increment: 4,
             group_concat_bytes_max: 1024,
+            histogram_bytes: 20_000_000,
             sp_recursion_depth_max: 0,
             max_allowed_packet_bytes: 64 << 20,
             max_error_count: 1024,
@@ -358,6 +361,7 @@ impl Settings {
             "auto_increment_offset" => self.auto_increment_offset = number(value),
             "div_precision_increment" => self.div_precision_increment = number(value) as u8,
             "max_sp_recursion_depth" => self.sp_recursion_depth_max = number(value),
+            "histogram_generation_max_mem_size" => self.histogram_bytes = number(value),
             "group_concat_max_len" => self.group_concat_bytes_max = number(value),
             "max_allowed_packet" => self.max_allowed_packet_bytes = number(value),
             "max_error_count" => self.max_error_count = number(value) as usize,

@@ -15,7 +15,7 @@ use crate::store::{SharedGuard, Store};
 impl Tree {
     /// The root's level now.
     pub fn root_level(&self, store: &Store) -> Result<u16> {
-        Ok(index::level(&*store.read(self.page_id(self.root))?))
+        Ok(index::level(&store.read(self.page_id(self.root))?))
     }
 
     /// The first page of a level; None = the tree is lower by now.

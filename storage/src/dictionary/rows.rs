@@ -258,7 +258,7 @@ impl SystemRows {
     }
 
     /// Everything that is described.
-    pub fn load(&self, context: &row::Context<'_>) -> Result<Contents> {
+    pub fn load(&self, context: &row::Context<'_>, after_crash: bool) -> Result<Contents> {
         let mut contents = Contents::default();
         self.read(context, SystemTable::Databases, &mut |row| {
             let collation = CollationId(number(row.get(2))? as u16);
@@ -304,7 +304,9 @@ impl SystemRows {
             }
             Ok(())
         })?;
-        let mut statistics = self.statistics(context)?;
+        let statistics = self.statistics(context);
+        let mut statistics =
+            statistics.inspect_err(|error| tracing::warn!("no statistics: {error}")).unwrap_or_default();
         for (id, (definition, identity)) in tables {
             if super::describe::index_count(&definition) != identity.indexes.len() {
                 contents.damaged.push((TableId(id), Error::corrupt("the indexes of a table")));
@@ -312,7 +314,7 @@ impl SystemRows {
             }
             match describe(&definition, &identity) {
                 Ok(table) => {
-                    statistics.restore(&table);
+                    statistics.restore(&table, after_crash);
                     contents.tables.push(table);
                 }
                 Err(error) => contents.damaged.push((TableId(id), error)),

@@ -33,12 +33,12 @@ pub struct Kept {
 
 impl Kept {
     /// Gives a table and its partitions theirs.
-    pub fn restore(&mut self, table: &Table) {
+    pub fn restore(&mut self, table: &Table, after_crash: bool) {
         for file in table.files() {
             let Some((rows, modified, estimates)) = self.estimates.remove(&file.id) else { continue };
             file.state.rows.store(rows, Ordering::Relaxed);
             file.state.modified_rows.store(modified, Ordering::Relaxed);
-            file.state.statistics.restore(estimates);
+            file.state.statistics.restore(estimates, after_crash);
         }
         if let Some(histograms) = self.histograms.remove(&table.id) {
             table.state.statistics.set_histograms(histograms.into());

@@ -106,10 +106,7 @@ impl Background {
             let (inner, stop) = (inner.clone(), stop.clone());
             health.spawn("statistics", move || {
                 while !stop.rest(LOOK) {
-                    // Estimates that cannot be saved now are saved later.
-                    if let Err(error) = inner.statistics_step() {
-                        tracing::warn!("statistics: {error}");
-                    }
+                    inner.statistics_step();
                 }
             })
         };

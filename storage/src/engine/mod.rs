@@ -223,7 +223,7 @@ impl Engine {
             return Err(Error::Poisoned);
         }
         self.inner.close_temporary()?;
-        self.inner.save_statistics()?;
+        self.inner.save_statistics();
         // The list of freed pages is known now, and would be lost.
         while recovery::apply::step(&self.inner.store)? {}
         self.inner.store.checkpoint()?;
@@ -279,7 +279,7 @@ impl Engine {
             self.inner.store.checkpoint_step()?;
         }
         let releasing = self.inner.release_step()? | self.inner.truncate_undo_step()?;
-        let sampling = self.inner.statistics_step()?;
+        let sampling = self.inner.statistics_step();
         Ok(sampling || releasing_locks || rolling_back || recovering || purged || written > 0 || dropping || releasing)
     }
 

@@ -47,6 +47,11 @@ impl LockedTables<'_> {
             let last = last.max(auto_increment::read_last_given(store, other)?);
             auto_increment::write_last_given(store, other, last)?;
         }
+        // Counts and estimates belong to the files.
+        traded.state.take_counts(&part.state);
+        if let Some(came) = changed.partitions.get(partition) {
+            came.state.take_counts(&other.state);
+        }
         let mut ddl = engine.begin_ddl()?;
         ddl.delete_table(table)?;
         ddl.delete_table(other)?;
@@ -59,12 +64,6 @@ impl LockedTables<'_> {
             (part.space, aside, path_of(other)),
         ];
         engine.move_files(&mut ddl, &moves)?;
-        // Counts of rows belong to the files.
-        let rows = |of: &schema::Table| of.state.rows.load(Ordering::Relaxed);
-        traded.state.rows.store(rows(part), Ordering::Relaxed);
-        if let Some(came) = changed.partitions.get(partition) {
-            came.state.rows.store(rows(other), Ordering::Relaxed);
-        }
         let changed = row::Table::open(store, Arc::new(changed))?;
         let traded = row::Table::open(store, Arc::new(traded))?;
         let afterwards = ddl.commit(self.wait.log.as_deref())?;

@@ -6,6 +6,7 @@
 //!   every ten seconds, in the background                  those that have changed by a tenth are taken anew, and what
 //!                                                         is not saved yet is saved
 //!   a clean shutdown                                      all that has changed since is saved, with the number of rows
+//!   the first look after a crash                          those of a table that has got larger or smaller are outdated
 //! ```
 //!
 //! What is saved is read at the next start: a statement is planned then as it was before. The same pages give the same
@@ -60,10 +61,15 @@ impl Engine {
         if table.is_partitioned() {
             return sum(table.partitions().iter().map(|partition| self.table_statistics(partition)));
         }
+        self.inner.check_estimates(table);
         match table.state.statistics.estimates() {
             Some(known) if !self.inner.is_to_be_taken(table, &known) => self.shown(table, &known),
             // A table that cannot be read now is estimated as empty; a statement that reads it reports the reason.
-            _ => self.inner.take_statistics(table).map(|taken| self.shown(table, &taken)).unwrap_or_default(),
+            _ => self
+                .inner
+                .take_statistics(table, &Interrupt::new())
+                .map(|taken| self.shown(table, &taken))
+                .unwrap_or_default(),
         }
     }
 
@@ -75,19 +81,26 @@ impl Engine {
     }
 
     /// Takes the estimates anew, and saves them (ANALYZE TABLE). The table's name is shared or locked, if it has one.
-    pub fn analyze_table(&self, table: &Table) -> Result<TableStatistics> {
+    pub fn analyze_table(&self, table: &Table, interrupt: &Interrupt) -> Result<TableStatistics> {
         if table.is_partitioned() {
-            let taken = table.partitions().iter().map(|partition| self.analyze_table(partition));
+            let taken = table.partitions().iter().map(|partition| self.analyze_table(partition, interrupt));
             return Ok(sum(taken.collect::<Result<Vec<_>>>()?.into_iter()));
         }
-        let taken = self.inner.take_statistics(table)?;
+        let taken = self.inner.take_statistics(table, interrupt)?;
         self.inner.save(table)?;
         Ok(self.shown(table, &taken))
     }
 
-    /// Gives a table other histograms, in one step with an entry of the upper layer's log. Its name is shared.
-    pub fn set_histograms(&self, table: &Table, histograms: Histograms, wait: &TrxOptions) -> Result<()> {
+    /// Gives a table other histograms, made from those that it has, in one step with an entry of the upper layer's log. Its
+    /// name is shared: so others may do the same meanwhile, and theirs are kept.
+    pub fn change_histograms(
+        &self,
+        table: &Table,
+        wait: &TrxOptions,
+        change: impl FnOnce(&Histograms) -> Histograms,
+    ) -> Result<()> {
         let _writer = self.inner.keeping.writer.lock();
+        let histograms = change(&table.state.statistics.histograms());
         let mut ddl = Ddl::begin(self.inner.context(), &self.inner.dictionary)?;
         ddl.replace_histograms(table, &histograms)?;
         let afterwards = ddl.commit(wait.log.as_deref())?;
@@ -114,6 +127,21 @@ impl Engine {
 }
 
 impl Inner {
+    /// What was saved before a crash may be of another table by now: changes of rows are counted in memory. The pages
+    /// of the rows tell; where they cannot be read, the statements that read them report it.
+    fn check_estimates(&self, table: &Table) {
+        let state = &table.state;
+        if !state.statistics.take_unchecked() {
+            return;
+        }
+        let Some(known) = state.statistics.estimates() else { return };
+        let Some(rows) = known.indexes.first() else { return };
+        let Ok((_, pages)) = row::index_pages(&self.context(), table.tree(0)) else { return };
+        if rows.pages.abs_diff(pages) > rows.pages / 10 {
+            state.modified_rows.fetch_max(known.rows / 10 + SLACK_ROWS + 1, Ordering::Relaxed);
+        }
+    }
+
     /// Whether so many rows have changed that estimates say little.
     fn is_outdated(&self, table: &Table, known: &Estimates) -> bool {
         let modified = table.state.modified_rows.load(Ordering::Relaxed);
@@ -128,7 +156,7 @@ impl Inner {
     }
 
     /// Takes the estimates of a table with a file.
-    fn take_statistics(&self, table: &Table) -> Result<Arc<Estimates>> {
+    fn take_statistics(&self, table: &Table, interrupt: &Interrupt) -> Result<Arc<Estimates>> {
         // The table's name may not be locked.
         let _tables = self.dictionary.hold_tables();
         let state = &table.state;
@@ -139,8 +167,12 @@ impl Inner {
             delete_marked: config.stats_include_delete_marked,
         };
         let now_us = self.store.disk().clock().wall().as_micros() as u64;
-        state.modified_rows.store(0, Ordering::Relaxed);
-        let taken = Arc::new(row::statistics(&self.context(), table, sampling, now_us)?);
+        let modified = state.modified_rows.load(Ordering::Relaxed);
+        let taken = Arc::new(row::statistics(&self.context(), table, sampling, now_us, interrupt)?);
+        // What changes meanwhile counts for the next time.
+        let _ = state
+            .modified_rows
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |all| Some(all.saturating_sub(modified)));
         state.rows.store(taken.rows, Ordering::Relaxed);
         state.statistics.set_estimates(taken.clone());
         Ok(taken)
@@ -183,39 +215,45 @@ impl Inner {
     }
 
     /// Takes outdated estimates anew, and saves what is not saved. True = it did something.
-    pub fn statistics_step(&self) -> Result<bool> {
+    pub fn statistics_step(&self) -> bool {
         let now = self.store.disk().clock().now();
         {
             let mut looked = self.keeping.looked.lock();
             if now.saturating_sub(*looked) < INTERVAL || self.store.is_poisoned() {
-                return Ok(false);
+                return false;
             }
             *looked = now;
         }
         let mut worked = false;
         for (table, file) in self.named_files() {
+            self.check_estimates(&file);
             let Some(known) = file.state.statistics.estimates() else { continue };
-            if self.is_outdated(&file, &known) {
-                self.take_statistics(&file)?;
-                worked = true;
-            }
-            if file.state.statistics.is_unsaved() {
-                worked |= self.save_beside(&table, &file)?;
-            }
+            let refreshed = match self.is_outdated(&file, &known) {
+                true => self.take_statistics(&file, &Interrupt::new()).map(|_| worked = true),
+                false => Ok(()),
+            };
+            let saved = refreshed.and_then(|()| match file.state.statistics.is_unsaved() {
+                true => self.save_beside(&table, &file),
+                false => Ok(false),
+            });
+            // A table that is damaged, or a full disk, is reported by the statements that meet it.
+            worked |= saved.inspect_err(|error| tracing::warn!("statistics of {file:?}: {error}")).unwrap_or(false);
         }
-        Ok(worked)
+        worked
     }
 
     /// Before a shutdown: the next start is to know what is known now.
-    pub fn save_statistics(&self) -> Result<()> {
+    pub fn save_statistics(&self) {
         for (table, file) in self.named_files() {
             let statistics = &file.state.statistics;
             let has_changed = file.state.updated_us.load(Ordering::Relaxed) > 0;
-            if statistics.estimates().is_some() && (has_changed || statistics.is_unsaved()) {
-                self.save_beside(&table, &file)?;
+            if statistics.estimates().is_some()
+                && (has_changed || statistics.is_unsaved())
+                && let Err(error) = self.save_beside(&table, &file)
+            {
+                tracing::warn!("statistics of {file:?} are not saved: {error}");
             }
         }
-        Ok(())
     }
 
     fn named_files(&self) -> Vec<(Arc<Table>, Arc<Table>)> {

@@ -17,7 +17,6 @@ use format::ids::SpaceId;
 use format::page::space::Flags;
 use rustc_hash::FxHashMap;
 
-
 /// Pages of unknown state that one step examines.
 const SURVEY_PAGES: usize = 256;
 

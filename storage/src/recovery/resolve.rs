@@ -165,7 +165,7 @@ fn load(
     report: &mut RecoveryReport,
 ) -> Result<FxHashMap<TableId, String>> {
     let mut unreadable = FxHashMap::default();
-    let contents = dictionary.system.load(context)?;
+    let contents = dictionary.system.load(context, !report.was_clean())?;
     for (id, error) in contents.damaged {
         report.damaged.push(format!("description of table {id}: {error}"));
         unreadable.insert(id, id.to_string());

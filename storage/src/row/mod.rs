@@ -109,7 +109,7 @@ pub use row_log::{RowLog, Suspects, duplicate_rows};
 pub use scan::{LEAVES_LOOKED_AT, Scan};
 pub use several::Several;
 pub use snapshot::SnapshotScan;
-pub use statistics::{Sampling, statistics};
+pub use statistics::{Sampling, index_pages, statistics};
 pub use table::{IndexTree, Table, layout};
 pub use update::update;
 pub use values::for_each_entry;

@@ -24,7 +24,8 @@ use super::entry::{Key, damaged};
 use super::{Context, Table};
 use crate::btree::Tree;
 use crate::config::StatisticsMethod;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::lock::Interrupt;
 use crate::mtr::Mtr;
 use crate::schema::{Distinct, Estimates, IndexEstimates};
 use crate::segment;
@@ -46,19 +47,21 @@ pub struct Sampling {
 }
 
 /// Takes the estimates of a table with a file. `taken_us`: the time now.
-pub fn statistics(ctx: &Context<'_>, table: &Table, sampling: Sampling, taken_us: u64) -> Result<Estimates> {
+pub fn statistics(
+    ctx: &Context<'_>,
+    table: &Table,
+    sampling: Sampling,
+    taken_us: u64,
+    interrupt: &Interrupt,
+) -> Result<Estimates> {
     let mut found = Estimates { rows: 0, taken_us, indexes: Vec::with_capacity(table.indexes.len()) };
     for (number, index) in table.indexes.iter().enumerate() {
         let tree = table.tree(number);
-        let (leaves, tops) = {
-            let mut mtr = Mtr::begin(ctx.store);
-            (segment::pages(&mut mtr, tree.leaf_segment())?, segment::pages(&mut mtr, tree.top_segment())?)
-        };
-        let sample = Sampler { ctx, tree, sampling, prefixes: tree.key_fields() }.take(leaves.used)?;
+        let (leaf_pages, pages) = index_pages(ctx, tree)?;
+        let sample = Sampler { ctx, tree, sampling, prefixes: tree.key_fields(), interrupt }.take(leaf_pages)?;
         if number == 0 {
             found.rows = sample.records;
         }
-        let pages = leaves.reserved + tops.reserved;
         found.indexes.push(IndexEstimates {
             index: index.id,
             leaf_pages: sample.leaves,
@@ -67,6 +70,14 @@ pub fn statistics(ctx: &Context<'_>, table: &Table, sampling: Sampling, taken_us
         });
     }
     Ok(found)
+}
+
+/// Pages of an index that its leaves and long values use, and all that it has.
+pub fn index_pages(ctx: &Context<'_>, tree: &Tree) -> Result<(u64, u64)> {
+    let mut mtr = Mtr::begin(ctx.store);
+    let leaves = segment::pages(&mut mtr, tree.leaf_segment())?;
+    let tops = segment::pages(&mut mtr, tree.top_segment())?;
+    Ok((leaves.used, leaves.reserved + tops.reserved))
 }
 
 /// What was found in one index.
@@ -81,6 +92,7 @@ struct Sampler<'a> {
     tree: &'a Tree,
     sampling: Sampling,
     prefixes: usize,
+    interrupt: &'a Interrupt,
 }
 
 /// What was counted in some leaves.
@@ -102,7 +114,7 @@ struct Places {
 
 impl Places {
     fn add(&mut self, page: PageNo) {
-        if self.count % self.stride.max(1) == 0 {
+        if self.count.is_multiple_of(self.stride.max(1)) {
             self.pages.push(page);
         }
         self.count += 1;
@@ -175,6 +187,11 @@ impl Sampler<'_> {
         Ok(sample)
     }
 
+    /// Asked before each page.
+    fn look(&self) -> Result<()> {
+        if self.interrupt.is_set() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
     /// Where prefixes change on a level of nodes.
     fn level(&self, number: u16) -> Result<Level> {
         let (store, layout) = (self.ctx.store, self.tree.layout_of_level(number));
@@ -183,6 +200,7 @@ impl Sampler<'_> {
         let mut before: Option<(SharedGuard<'_>, u16)> = None;
         let mut page = self.tree.first_of_level(store, number)?;
         while let Some(here) = page {
+            self.look()?;
             let mut last = None;
             let mut origin = index::first(&here).map_err(damaged)?;
             while origin != SUPREMUM {
@@ -245,6 +263,7 @@ impl Sampler<'_> {
         let mut page = self.tree.first_of_level(store, 0)?;
         let mut before: Option<(SharedGuard<'_>, u16)> = None;
         while let Some(here) = page {
+            self.look()?;
             counted.leaves += 1;
             let last = self.count(&here, before.as_ref().map(|(page, last)| (&**page, *last)), &mut counted)?;
             page = self.tree.page_behind(store, &here)?;
@@ -260,6 +279,7 @@ impl Sampler<'_> {
         let store = self.ctx.store;
         let mut counted = Counted { changes: vec![0; self.prefixes], ..Counted::default() };
         for page in pages {
+            self.look()?;
             let Some(leaf) = self.tree.leaf_below(store, *page, level)? else { continue };
             counted.leaves += 1;
             let Some(last) = self.count(&leaf, None, &mut counted)? else { continue };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use format::ids::IndexId;
 
-use super::{Derived, Table, TableOptions, same_name};
+use super::{Derived, Table, TableOptions, TableState, same_name};
 use crate::config::Config;
 use crate::sync::{Mutex, Rank};
 
@@ -75,6 +75,8 @@ pub struct Statistics {
     histograms: Mutex<Arc<Histograms>>,
     /// The estimates are newer than those in the dictionary.
     is_unsaved: AtomicBool,
+    /// They are those of before a crash.
+    is_unchecked: AtomicBool,
     version: AtomicU64,
 }
 
@@ -84,6 +86,7 @@ impl Default for Statistics {
             estimates: Mutex::new(Rank::Leaf, None),
             histograms: Mutex::new(Rank::Leaf, Arc::default()),
             is_unsaved: AtomicBool::new(false),
+            is_unchecked: AtomicBool::new(false),
             version: AtomicU64::new(0),
         }
     }
@@ -103,13 +106,20 @@ impl Statistics {
     /// New estimates.
     pub fn set_estimates(&self, estimates: Arc<Estimates>) {
         *self.estimates.lock() = Some(estimates);
+        self.is_unchecked.store(false, Ordering::Relaxed);
         self.is_unsaved.store(true, Ordering::Relaxed);
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Those of the dictionary.
-    pub fn restore(&self, estimates: Estimates) {
+    /// Those of the dictionary; after a crash, rows may have changed since that no number tells of.
+    pub fn restore(&self, estimates: Estimates, after_crash: bool) {
         *self.estimates.lock() = Some(Arc::new(estimates));
+        self.is_unchecked.store(after_crash, Ordering::Relaxed);
+    }
+
+    /// Whether the estimates are to be compared with the table. Tells it once.
+    pub fn take_unchecked(&self) -> bool {
+        self.is_unchecked.load(Ordering::Relaxed) && self.is_unchecked.swap(false, Ordering::Relaxed)
     }
 
     pub fn is_unsaved(&self) -> bool {
@@ -159,6 +169,17 @@ impl StatisticsOptions {
             persistent,
             auto_recalc: switch("STATS_AUTO_RECALC", config.stats_auto_recalc),
             sample_pages: number("STATS_SAMPLE_PAGES").unwrap_or(of_server),
+        }
+    }
+}
+
+impl TableState {
+    /// Takes over what is known of the rows of a file.
+    pub fn take_counts(&self, from: &TableState) {
+        self.rows.store(from.rows.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.modified_rows.store(from.modified_rows.load(Ordering::Relaxed), Ordering::Relaxed);
+        if let Some(estimates) = from.statistics.estimates() {
+            self.statistics.set_estimates(estimates);
         }
     }
 }

@@ -54,7 +54,9 @@ pub fn maintain(
     for at in set.iter() {
         let partition = &table.partitions()[at];
         match action {
-            Maintenance::Analyze => drop(engine.analyze_table(partition).map_err(storage_error)?),
+            Maintenance::Analyze => {
+                drop(engine.analyze_table(partition, &context.wait.interrupt).map_err(storage_error)?)
+            }
             Maintenance::Check => {
                 for finding in engine.check_file(partition).map_err(storage_error)? {
                     is_corrupt = true;
@@ -115,11 +117,15 @@ pub fn misplaced(context: &Context<'_>, trx: &mut Trx, table: &Arc<Table>, set: 
     Ok(findings)
 }
 
-/// What OPTIMIZE PARTITION answers when the partitions have been rebuilt.
+/// What OPTIMIZE PARTITION answers when the partitions have been rebuilt. The table's name is locked.
 pub fn rebuilt(context: &Context<'_>, (database, name): (&str, &str), names: &PartitionNames) -> Result<Outcome> {
     let table = context.existing(database, name)?;
     for at in named(context, &table, names)?.iter() {
-        context.instance.engine.analyze_table(&table.partitions()[at]).map_err(storage_error)?;
+        context
+            .instance
+            .engine
+            .analyze_table(&table.partitions()[at], &context.wait.interrupt)
+            .map_err(storage_error)?;
     }
     let row = |kind: &str, text: &str| [&format!("{database}.{name}"), "optimize", kind, text].map(str::to_owned);
     let note = "Table does not support optimize on partitions. All partitions will be rebuilt and analyzed.";

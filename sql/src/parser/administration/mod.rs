@@ -150,20 +150,72 @@ impl Parser<'_> {
             "REPAIR" => Maintenance::Repair,
             _ => Maintenance::Checksum,
         };
-        let _ = self.take_word("NO_WRITE_TO_BINLOG") || self.take_word("LOCAL");
+        let is_logged = !(self.take_word("NO_WRITE_TO_BINLOG") || self.take_word("LOCAL"));
         if !self.take_word("TABLE") {
             self.expect_word("TABLES")?;
         }
         let tables = self.list(Self::table_name)?;
+        let is_analyze = action == Maintenance::Analyze;
+        let histogram = if is_analyze { self.histogram_change()? } else { None };
+        let persistent = if is_analyze && histogram.is_none() { self.persistent_for()? } else { None };
         let mut options = Vec::new();
-        while self.peek().kind == Kind::Word {
-            options.push(self.upper_word()?);
+        let known: &[&str] = match action {
+            Maintenance::Check => &["FOR", "UPGRADE", "QUICK", "FAST", "MEDIUM", "EXTENDED", "CHANGED"],
+            Maintenance::Repair => &["QUICK", "EXTENDED", "USE_FRM", "FORCE"],
+            Maintenance::Checksum => &["QUICK", "EXTENDED"],
+            Maintenance::Optimize | Maintenance::Analyze => &[],
+        };
+        while let Some(option) = self.take_any_word(known) {
+            options.push(option.to_owned());
         }
-        // ANALYZE TABLE t UPDATE HISTOGRAM ON c WITH 8 BUCKETS
-        if options.first().is_some_and(|word| word == "UPDATE" || word == "DROP") {
-            self.skip_rest()?;
+        Ok(Statement::Maintain { action, tables, options, histogram, persistent, is_logged })
+    }
+
+    /// UPDATE HISTOGRAM ON c [WITH 8 BUCKETS | USING DATA 'json'], DROP HISTOGRAM ON c.
+    fn histogram_change(&mut self) -> Result<Option<HistogramChange>> {
+        if self.take_words(&["DROP", "HISTOGRAM", "ON"]) {
+            return Ok(Some(HistogramChange::Drop { columns: self.list(Self::name)? }));
         }
-        Ok(Statement::Maintain { action, tables, options })
+        if !self.take_words(&["UPDATE", "HISTOGRAM", "ON"]) {
+            return Ok(None);
+        }
+        let columns = self.list(Self::name)?;
+        let (mut buckets, mut data) = (None, None);
+        if self.take_word("WITH") {
+            buckets = Some(self.integer()?);
+            self.expect_word("BUCKETS")?;
+        } else if self.take_words(&["USING", "DATA"]) {
+            data = Some(self.text()?);
+        }
+        Ok(Some(HistogramChange::Update { columns, buckets, data }))
+    }
+
+    /// PERSISTENT FOR {ALL | COLUMNS {ALL | ([c, ..])} INDEXES {ALL | ([k, ..])}}.
+    fn persistent_for(&mut self) -> Result<Option<PersistentFor>> {
+        if !self.take_words(&["PERSISTENT", "FOR"]) {
+            return Ok(None);
+        }
+        if self.take_word("ALL") {
+            return Ok(Some(PersistentFor { columns: None, indexes: None }));
+        }
+        self.expect_word("COLUMNS")?;
+        let columns = self.all_or_some(Self::name)?;
+        self.expect_word("INDEXES")?;
+        let index = |parser: &mut Self| {
+            if parser.take_word("PRIMARY") { Ok("PRIMARY".to_owned()) } else { parser.name() }
+        };
+        Ok(Some(PersistentFor { columns, indexes: self.all_or_some(index)? }))
+    }
+
+    /// ALL, or a list in parentheses, which may be empty.
+    fn all_or_some(&mut self, name: impl FnMut(&mut Self) -> Result<String>) -> Result<Option<Vec<String>>> {
+        if self.take_word("ALL") {
+            return Ok(None);
+        }
+        self.expect_symbol("(")?;
+        let names = if self.is_symbol(")") { Vec::new() } else { self.list(name)? };
+        self.expect_symbol(")")?;
+        Ok(Some(names))
     }
 
     pub(super) fn kill(&mut self) -> Result<Statement> {

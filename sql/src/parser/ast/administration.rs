@@ -542,3 +542,25 @@ pub enum OldPassword {
     /// DISCARD OLD PASSWORD: the one that was retained may not be used any more.
     Discarded,
 }
+
+/// UPDATE HISTOGRAM ON columns, DROP HISTOGRAM ON columns.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HistogramChange {
+    Update {
+        columns: Vec<String>,
+        /// WITH n BUCKETS
+        buckets: Option<u64>,
+        /// USING DATA 'json'
+        data: Option<String>,
+    },
+    Drop {
+        columns: Vec<String>,
+    },
+}
+
+/// MariaDB's PERSISTENT FOR: the columns and indexes that it names; None = all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PersistentFor {
+    pub columns: Option<Vec<String>>,
+    pub indexes: Option<Vec<String>>,
+}

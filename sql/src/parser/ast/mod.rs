@@ -194,6 +194,12 @@ pub enum Statement {
         action: Maintenance,
         tables: Vec<TableName>,
         options: Vec<String>,
+        /// What ANALYZE does to histograms, instead of taking estimates.
+        histogram: Option<HistogramChange>,
+        /// What it makes beside the estimates.
+        persistent: Option<PersistentFor>,
+        /// Without NO_WRITE_TO_BINLOG and LOCAL.
+        is_logged: bool,
     },
     Do(Vec<Expr>),
     Prepare {

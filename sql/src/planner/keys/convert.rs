@@ -61,11 +61,11 @@ pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: Zone, out: &mut Vec<u8>
                 Err(_) => Conversion::Unusable,
             }
         }
-        ColumnType::Double { .. } => match number(value) {
+        ColumnType::Double { decimals, .. } => match number(value, decimals.is_none()) {
             Some(number) => stored(ty, &Value::Double(number), out),
             None => Conversion::Unusable,
         },
-        ColumnType::Float { .. } => match number(value) {
+        ColumnType::Float { decimals, .. } => match number(value, decimals.is_none()) {
             Some(number) if (number as f32) as f64 == number => stored(ty, &Value::Double(number), out),
             Some(number) if number.is_finite() && number.abs() < f32::MAX as f64 => {
                 let nearest = number as f32;
@@ -197,8 +197,11 @@ fn int_key(value: &Datum<'_>, bytes: u8, unsigned: bool, out: &mut Vec<u8>) -> C
     conversion
 }
 
-pub(super) fn number(value: &Datum<'_>) -> Option<f64> {
+/// A value as a comparison with doubles takes it. `takes_decimal`: one with a decimal is such a comparison; with a column
+/// of so many decimals, both are equal if they are so within them.
+fn number(value: &Datum<'_>, takes_decimal: bool) -> Option<f64> {
     match value {
+        Datum::Decimal(number) if takes_decimal => Some(number.to_f64()),
         Datum::Int(number) if number.unsigned_abs() < 1 << 53 => Some(*number as f64),
         Datum::UInt(number) if *number < 1 << 53 => Some(*number as f64),
         Datum::Double(number) if !number.is_nan() => Some(*number),

@@ -24,14 +24,14 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 use format::collation::collation;
-use format::record::Compare;
-use format::value::{ColumnType, Value, Zone};
+use format::value::{ColumnType, Zone};
 use storage::schema::INDEX_PARTS_MAX;
 use storage::{Column, IndexPart, ScanRange, Table};
 
 use super::range::{Interval, KeyExpr, PartRange};
 use crate::error::Result;
 use crate::expression::{Datum, EvalContext, Fields};
+use crate::histograms::compare_stored;
 
 /// One value of a key: where its bytes lie; None is NULL.
 type Part = Option<(u32, u32)>;
@@ -581,17 +581,5 @@ fn compare_parts(bytes: &[u8], ty: &ColumnType, a: &Part, b: &Part) -> Ordering 
         (Some(a), Some(b)) => {
             compare_stored(ty, &bytes[a.0 as usize..a.1 as usize], &bytes[b.0 as usize..b.1 as usize])
         }
-    }
-}
-
-/// The order that an index has of two stored values of a column.
-pub fn compare_stored(ty: &ColumnType, a: &[u8], b: &[u8]) -> Ordering {
-    match ty.layout(false).compare {
-        Compare::Bytes => a.cmp(b),
-        Compare::Collation(_) | Compare::Char(_) => format::record::compare_value(&ty.layout(false), Some(a), Some(b)),
-        Compare::Float | Compare::Double => match (ty.decode(a), ty.decode(b)) {
-            (Value::Double(a), Value::Double(b)) => a.total_cmp(&b),
-            _ => Ordering::Equal,
-        },
     }
 }

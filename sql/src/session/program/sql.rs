@@ -52,7 +52,7 @@ impl Session {
     ) -> Result<()> {
         self.check_not_creating()?;
         self.refresh_rights();
-        if let Some(mut plan) = kept.take()
+        if let Some(mut plan) = kept.take().filter(|plan| !plan.is_outdated())
             && self.run_plan(&mut plan, values, true, sink) == Outcome::Answered
         {
             *kept = Some(plan);

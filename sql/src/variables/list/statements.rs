@@ -51,7 +51,13 @@ pub(super) const LIST: &[Variable] = &[
     v("flush_time", Global, int(0, U32), "0", "Seconds between flushes of all tables").inert(GONE),
     v("foreign_key_checks", Both, Bool, "ON", "Check foreign keys"),
     v("group_concat_max_len", Both, int(4, ANY), "1024", "Most bytes of GROUP_CONCAT()"),
-    v("histogram_generation_max_mem_size", Both, int(1_000_000, ANY), "20000000", "Memory of histograms").inert(GONE),
+    v(
+        "histogram_generation_max_mem_size",
+        Both,
+        int(1_000_000, ANY),
+        "20000000",
+        "Bytes of values counted for histograms",
+    ),
     v("identity", Session, int(0, ANY), "0", "The last AUTO_INCREMENT value").computed(),
     v("information_schema_stats_expiry", Both, int(0, YEAR), "86400", "Seconds that statistics are shown from a cache")
         .inert("there is no cache: the newest are shown"),
