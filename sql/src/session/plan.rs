@@ -64,8 +64,10 @@ impl Session {
         let surroundings = self.surroundings();
         let result = self.plan_in(&cell, &surroundings, statement, parameter_count, parameters, types, plain_reads);
         // The tables stay locked by a transaction that goes on; otherwise the statement locks them again when it runs.
-        if !temporary {
-            self.trx = Some(cell.into_inner());
+        match &result {
+            _ if temporary => {}
+            Err(error) if self.loses_transaction(error) => self.lose_transaction(cell.into_inner(), error),
+            _ => self.trx = Some(cell.into_inner()),
         }
         result
     }

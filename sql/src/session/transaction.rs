@@ -237,12 +237,24 @@ impl Session {
     }
 
     /// Whether an error ends the whole transaction and not only its statement.
-    fn loses_transaction(&self, error: &Error) -> bool {
+    pub(super) fn loses_transaction(&self, error: &Error) -> bool {
         match error.code {
             1213 | 1020 | 1181 => true,
             1205 => self.variables.settings.rollback_on_timeout,
             _ => false,
         }
+    }
+
+    /// Ends a transaction that an error has lost.
+    pub(super) fn lose_transaction(&mut self, trx: Trx, error: &Error) {
+        if error.code == 1213 {
+            // Now, while the statements of the other members can be seen.
+            let _ = crate::locks::last_deadlock(&self.instance, &crate::monitor::moment(self.zone()));
+        }
+        self.end_transaction();
+        self.reset_row_log();
+        self.branch_lost(error);
+        let _ = trx.rollback();
     }
 
     /// Runs a statement in the open transaction, or in one of its own: commits, or rolls the statement back.
@@ -280,14 +292,7 @@ impl Session {
             // A deadlock's victim has lost its transaction, and so has one whose snapshot was overtaken by other
             // commits.
             Err(error) if self.loses_transaction(&error) => {
-                if error.code == 1213 {
-                    // Now, while the statements of the other members can be seen.
-                    let _ = crate::locks::last_deadlock(&self.instance, &crate::monitor::moment(self.zone()));
-                }
-                self.end_transaction();
-                self.reset_row_log();
-                self.branch_lost(&error);
-                let _ = trx.rollback();
+                self.lose_transaction(trx, &error);
                 Err(error)
             }
             Err(error) if self.in_transaction() => {
