@@ -8,7 +8,7 @@ use format::value::{DateTime, Json, Zone};
 use storage::schema::{ColumnSet, Histogram as Stored, Histograms};
 use storage::{Table, Trx};
 
-use super::maintain::{Answer, each_row, open};
+use super::whole::{Answer, each_row, open};
 use super::{Context, Outcome, view};
 use crate::catalog::{database_of, storage_error};
 use crate::error::{Error, Result};

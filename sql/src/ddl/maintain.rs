@@ -1,22 +1,23 @@
 //! OPTIMIZE, ANALYZE, CHECK, CHECKSUM: statements that answer a row per table and finding.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use format::checksum::crc32c_append;
 use format::collation::CollationId;
 use format::value::{ColumnType, Value};
-use storage::schema::{ColumnSet, ReadMode, Row, ScanRange};
-use storage::{Relatives, Table, TableUse, Trx};
+use storage::schema::ColumnSet;
+use storage::{Relatives, Table, Trx};
 
 use super::histogram;
 use super::partition::{Router, misplaced};
+use super::whole::{Answer, each_row, open};
 use super::{Context, Outcome, view};
-use crate::catalog::{self, database_of, storage_error};
+use crate::catalog::{database_of, storage_error};
 use crate::error::{Error, Result};
 use crate::information_schema::{self, is_virtual_table};
 use crate::parser::ast::{Maintenance, PersistentFor, TableName};
-use crate::partitions::{PartitionSet, Several};
+use crate::partitions::PartitionSet;
 use crate::show::Listing;
 
 /// Runs one action over tables, in the order named. What is wrong with a table is a row, not an error.
@@ -110,40 +111,6 @@ pub fn maintain(
     Ok(answer.outcome())
 }
 
-/// The rows that these statements answer.
-pub(super) struct Answer {
-    verb: &'static str,
-    /// Which the next row is about.
-    table: String,
-    rows: Vec<Vec<Value>>,
-}
-
-impl Answer {
-    pub fn new(verb: &'static str, table: String) -> Answer {
-        Answer { verb, table, rows: Vec::new() }
-    }
-
-    pub fn say(&mut self, kind: &str, text: &str) {
-        let cells = [self.table.as_str(), self.verb, kind, text];
-        self.rows.push(cells.map(|cell: &str| Value::Bytes(cell.as_bytes().to_vec())).to_vec());
-    }
-
-    pub fn outcome(self) -> Outcome {
-        let text = |name: &str, chars| {
-            (name.to_string(), ColumnType::VarChar { chars, collation: CollationId::UTF8MB4_GENERAL_CI })
-        };
-        let columns = vec![text("Table", 128), text("Op", 10), text("Msg_type", 10), text("Msg_text", 2048)];
-        Outcome { listing: Some(Listing { columns, rows: self.rows }), ..Outcome::default() }
-    }
-}
-
-/// The table as it is, and stays as long as the transaction.
-pub(super) fn open(context: &Context<'_>, database: &str, name: &str) -> Result<(Trx, Arc<Table>)> {
-    let mut trx = context.instance.engine.begin(storage::TrxOptions { log: None, ..context.wait.clone() });
-    let table = catalog::open(&mut trx, database, name, TableUse::Read)?;
-    Ok((trx, table))
-}
-
 /// A copy of every row into a new file: pages full, one codec, no holes inside.
 fn optimize(context: &Context<'_>, table: &Arc<Table>) -> Result<()> {
     let engine = &context.instance.engine;
@@ -207,36 +174,4 @@ fn table_checksum(context: &Context<'_>, mut trx: Trx, table: &Arc<Table>) -> Re
         ControlFlow::Continue(())
     })?;
     Ok(u64::from(sum))
-}
-
-/// Visits every row, those of a table in partitions in the order of its key, too, until `visit` breaks off.
-pub(super) fn each_row(
-    context: &Context<'_>,
-    trx: &mut Trx,
-    table: &Arc<Table>,
-    columns: ColumnSet,
-    visit: &mut dyn FnMut(&Row) -> ControlFlow<()>,
-) -> Result<()> {
-    let range = ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: false };
-    let mut row = Row::new();
-    let all = PartitionSet::all(table.files().len());
-    let (mut several, mut cursor) = match table.is_partitioned() {
-        true => (Some(Several::new(table, &all, 0, ReadMode::Consistent, columns, range, true)), None),
-        false => (None, Some(trx.cursor(table, 0, ReadMode::Consistent, columns, range).map_err(storage_error)?)),
-    };
-    let mut next = |trx: &mut Trx, row: &mut Row| match (&mut several, &mut cursor) {
-        (Some(several), _) => several.next(trx, row),
-        (_, Some(cursor)) => cursor.next(trx, row),
-        (None, None) => Ok(false),
-    };
-    while next(trx, &mut row).map_err(storage_error)? {
-        context.wait.interrupt.pass();
-        if context.eval.session.is_interrupted() {
-            return Err(Error::interrupted());
-        }
-        if visit(&row).is_break() {
-            break;
-        }
-    }
-    Ok(())
 }

@@ -35,6 +35,7 @@ mod spatial;
 mod stored_expression;
 mod view;
 mod way;
+mod whole;
 
 pub use create::{begin_table, check_with_rows};
 use storage::{Relatives, TrxOptions};
