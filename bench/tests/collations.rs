@@ -68,6 +68,51 @@ fn each_character_weighs_as_on_mariadb() {
     }
 }
 
+/// All characters of the Basic Multilingual Plane, and some beyond it, in the sets whose characters have two bytes or more:
+/// their bytes, what they weigh in each collation, and their upper and lower case.
+#[test]
+fn each_wide_character_weighs_as_on_mariadb() {
+    if !mariadb_is_installed() {
+        println!("skipped: mariadbd is not installed");
+        return;
+    }
+    let scratch = Scratch::new("collations_wide").expect("a directory");
+    let oracle = start(Kind::MariaDb, &scratch, "oracle");
+    let mut oracle = connect(&oracle);
+    let wide: Vec<&Collation> = collations().iter().filter(|known| known.charset.is_wide()).collect();
+    assert!(wide.len() > 90);
+    for known in wide {
+        // MariaDB has another collation by this name.
+        let name = known.name.replace("croatian", "croatian_mysql561");
+        let charset = known.charset.name();
+        // Of languages, all that lies beyond the plane weighs the same.
+        let last = match charset {
+            "ucs2" => 0xFFFF,
+            _ if name.contains("general") || name.contains("unicode") || name.contains("bin") => 0x1_2FFF,
+            _ => 0x1_00FF,
+        };
+        let select = format!(
+            "SELECT seq, HEX(c), HEX(WEIGHT_STRING(c COLLATE {name})), HEX(UPPER(c COLLATE {name})), \
+             HEX(LOWER(c COLLATE {name})) FROM (SELECT seq, CONVERT(CHAR(seq USING utf32) USING {charset}) c \
+             FROM seq_0_to_{last} WHERE seq NOT BETWEEN 0xD800 AND 0xDFFF) a"
+        );
+        let rows = oracle.query(&select).expect("weights").rows;
+        assert_eq!(rows.len(), last + 1 - 0x800);
+        for row in rows {
+            let code_point: u32 = row[0].as_deref().expect("a number").parse().expect("a number");
+            let mut text = Vec::new();
+            assert!(known.charset.encode_char(code_point, &mut text));
+            let (mut weights, mut upper, mut lower) = (Vec::new(), Vec::new(), Vec::new());
+            known.weight_string(&text, &mut weights);
+            known.upper(&text, &mut upper);
+            known.lower(&text, &mut lower);
+            for (found, wanted) in [&text, &weights, &upper, &lower].into_iter().zip(&row[1..]) {
+                assert_eq!(*found, bytes(wanted.as_deref()), "{name}: U+{code_point:04X}");
+            }
+        }
+    }
+}
+
 /// The bytes that hexadecimal digits stand for.
 fn bytes(digits: Option<&str>) -> Vec<u8> {
     let digits = digits.expect("digits").as_bytes();
@@ -202,6 +247,13 @@ fn texts_are_found_as_on_mariadb_with_an_index_and_without() {
         ("gbk", "gbk_chinese_ci", EAST_ASIAN),
         ("cp932", "cp932_japanese_ci", EAST_ASIAN),
         ("ujis", "ujis_bin", EAST_ASIAN),
+        ("ucs2", "ucs2_general_ci", &UNICODE[..15]),
+        ("ucs2", "ucs2_unicode_ci", &UNICODE[..15]),
+        ("utf16", "utf16_unicode_520_ci", UNICODE),
+        ("utf16", "utf16_bin", UNICODE),
+        ("utf16le", "utf16le_general_ci", UNICODE),
+        ("utf32", "utf32_general_nopad_ci", UNICODE),
+        ("utf32", "utf32_czech_ci", OF_LANGUAGES),
     ] {
         let mut both = |statement: &str| {
             ours.query(statement).unwrap_or_else(|error| panic!("ours: {statement}: {error}"));

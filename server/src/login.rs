@@ -291,9 +291,10 @@ pub fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// The character set that the client speaks. One that we do not have leaves the server's.
+/// The character set that the client speaks. One that we do not have leaves the server's, and so does one in which no
+/// statement can be.
 pub fn set_collation(session: &mut Session, id: u16) {
-    let Some(collation) = Collation::by_id(CollationId(id)) else {
+    let Some(collation) = Collation::by_id(CollationId(id)).filter(|known| !known.charset.is_wide()) else {
         return;
     };
     let name = |text: &str| Value::Bytes(text.as_bytes().to_vec());

@@ -26,6 +26,10 @@ const ALWAYS: &[&str] = &[
     "latin1_swedish_ci",
     "utf8mb4_czech_ci",
     "utf8mb4_hu_0900_as_cs",
+    "ucs2_general_ci",
+    "utf16_unicode_ci",
+    "utf16le_bin",
+    "utf32_danish_ci",
     "binary",
 ];
 const OTHERS: usize = 12;

@@ -36,7 +36,7 @@ pub struct Table {
 }
 
 /// Decimals and moments are as fine as the literals: MariaDB finds by an index what is equal to a rounded literal only.
-const TYPES: [(&str, Family); 30] = [
+const TYPES: [(&str, Family); 33] = [
     ("TINYINT", Family::Integer),
     ("SMALLINT UNSIGNED", Family::Integer),
     ("MEDIUMINT", Family::Integer),
@@ -56,6 +56,9 @@ const TYPES: [(&str, Family); 30] = [
     ("VARCHAR(20) CHARACTER SET latin1", Family::Text),
     ("CHAR(6) CHARACTER SET latin1 COLLATE latin1_bin", Family::Text),
     ("TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", Family::Text),
+    ("VARCHAR(10) CHARACTER SET ucs2", Family::Text),
+    ("CHAR(7) CHARACTER SET utf16 COLLATE utf16_bin", Family::Text),
+    ("TEXT CHARACTER SET utf32 COLLATE utf32_unicode_ci", Family::Text),
     ("ENUM('red','green','blue','a') CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", Family::Text),
     ("SET('a','b','cc') CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", Family::Text),
     ("VARBINARY(10)", Family::Bytes),

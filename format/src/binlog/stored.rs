@@ -4,7 +4,7 @@
 //! little-endian. Times, decimals, floating point numbers and bits are the same in both.
 
 use super::table_map::{Column, ColumnCode, ColumnSize};
-use crate::collation::{CollationId, collation};
+use crate::collation::{Charset, CollationId, collation};
 use crate::error::Result;
 use crate::record::Length;
 use crate::value::{ColumnType, Json, LobSize};
@@ -98,15 +98,23 @@ pub enum ValueFormat {
         signed: bool,
     },
     AsStored,
-    /// Bytes of length before it, and the byte that is not kept at its end.
+    /// Bytes of length before it, and what is not kept at its end.
     Text {
         length_bytes: u8,
-        padding: Option<u8>,
+        padding: Padding,
     },
     Long {
         length_bytes: u8,
     },
     Json,
+}
+
+/// What fills up a value of fixed length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    None,
+    Zeros,
+    Spaces(Charset),
 }
 
 impl ValueFormat {
@@ -126,11 +134,13 @@ impl ValueFormat {
             | ColumnType::Time { .. }
             | ColumnType::DateTime { .. }
             | ColumnType::Timestamp { .. } => ValueFormat::AsStored,
-            ColumnType::Char { chars, collation: id } => text(chars_bytes(*chars, *id), Some(b' ')),
+            ColumnType::Char { chars, collation: id } => {
+                text(chars_bytes(*chars, *id), Padding::Spaces(collation(*id).charset))
+            }
             // MySQL's rows have BINARY without the zeros at its end.
-            ColumnType::Binary { bytes } => text(*bytes, Some(0)),
-            ColumnType::VarChar { chars, collation: id } => text(chars_bytes(*chars, *id), None),
-            ColumnType::VarBinary { bytes } => text(*bytes, None),
+            ColumnType::Binary { bytes } => text(*bytes, Padding::Zeros),
+            ColumnType::VarChar { chars, collation: id } => text(chars_bytes(*chars, *id), Padding::None),
+            ColumnType::VarBinary { bytes } => text(*bytes, Padding::None),
             ColumnType::Text { size, .. } | ColumnType::Blob { size } => {
                 ValueFormat::Long { length_bytes: length_bytes(*size) }
             }
@@ -159,8 +169,13 @@ impl ValueFormat {
             }
             ValueFormat::AsStored => out.extend_from_slice(stored),
             ValueFormat::Text { length_bytes, padding } => {
-                let pads = padding.map_or(0, |pad| stored.iter().rev().take_while(|byte| **byte == pad).count());
-                let text = &stored[..stored.len() - pads];
+                let text = match padding {
+                    Padding::None => stored,
+                    Padding::Zeros => {
+                        &stored[..stored.len() - stored.iter().rev().take_while(|byte| **byte == 0).count()]
+                    }
+                    Padding::Spaces(charset) => charset.without_spaces(stored),
+                };
                 out.extend_from_slice(&(text.len() as u16).to_le_bytes()[..usize::from(length_bytes)]);
                 out.extend_from_slice(text);
             }

@@ -3,6 +3,7 @@
 use super::multibyte::Multibyte;
 use super::single::Single;
 use super::unicode::NO_CHARACTER;
+use super::wide::Wide;
 use super::{CollationId, latin1, unicode, utf8};
 
 /// A character set.
@@ -20,13 +21,15 @@ pub enum Charset {
     Single(Single),
     /// Those of East Asia.
     Multi(Multibyte),
+    /// Units of two or four bytes.
+    Wide(Wide),
 }
 
 impl Charset {
     /// All, in the order of their names.
     #[rustfmt::skip]
-    pub const ALL: [Charset; 34] = {
-        use {Multibyte::*, Single::*};
+    pub const ALL: [Charset; 38] = {
+        use {Multibyte::*, Single::*, Wide::*};
         [
             Charset::Single(Armscii8), Charset::Ascii, Charset::Multi(Big5), Charset::Binary, Charset::Single(Cp1250),
             Charset::Single(Cp1251), Charset::Single(Cp1256), Charset::Single(Cp1257), Charset::Single(Cp850),
@@ -35,7 +38,8 @@ impl Charset {
             Charset::Single(Geostd8), Charset::Single(Greek), Charset::Single(Hebrew), Charset::Single(Hp8),
             Charset::Single(Keybcs2), Charset::Single(Koi8r), Charset::Single(Koi8u), Charset::Latin1,
             Charset::Single(Latin2), Charset::Single(Latin5), Charset::Single(Latin7), Charset::Single(Macce),
-            Charset::Single(Macroman), Charset::Multi(Sjis), Charset::Multi(Ujis), Charset::Utf8mb3, Charset::Utf8mb4,
+            Charset::Single(Macroman), Charset::Multi(Sjis), Charset::Wide(Ucs2), Charset::Multi(Ujis), Charset::Wide(Utf16), Charset::Wide(Utf16le),
+            Charset::Wide(Utf32), Charset::Utf8mb3, Charset::Utf8mb4,
         ]
     };
 
@@ -56,6 +60,7 @@ impl Charset {
             Charset::Binary => "binary",
             Charset::Single(set) => set.described().0,
             Charset::Multi(set) => set.described().0,
+            Charset::Wide(set) => set.described().0,
         }
     }
 
@@ -68,6 +73,7 @@ impl Charset {
             Charset::Binary => "Binary pseudo charset",
             Charset::Single(set) => set.described().1,
             Charset::Multi(set) => set.described().1,
+            Charset::Wide(set) => set.described().1,
         }
     }
 
@@ -79,7 +85,79 @@ impl Charset {
             Charset::Utf8mb3 => 3,
             Charset::Latin1 | Charset::Ascii | Charset::Binary | Charset::Single(_) => 1,
             Charset::Multi(set) => set.bytes_max(),
+            Charset::Wide(set) => set.bytes_max(),
         }
+    }
+
+    /// The fewest bytes that a character takes.
+    #[inline]
+    pub const fn bytes_min(self) -> u8 {
+        match self {
+            Charset::Wide(set) => set.unit() as u8,
+            _ => 1,
+        }
+    }
+
+    /// Whether characters have two bytes or more, ASCII's too: a text in such a set is no number and no date until it is
+    /// converted.
+    #[inline]
+    pub const fn is_wide(self) -> bool {
+        matches!(self, Charset::Wide(_))
+    }
+
+    /// The bytes of a space.
+    #[inline]
+    pub const fn space(self) -> &'static [u8] {
+        match self {
+            Charset::Wide(set) => set.space(),
+            _ => b" ",
+        }
+    }
+
+    /// A text without the spaces at its end.
+    #[inline]
+    pub fn without_spaces(self, text: &[u8]) -> &[u8] {
+        match self {
+            Charset::Wide(set) => set.without_spaces(text),
+            _ => super::without_spaces(text),
+        }
+    }
+
+    /// Makes a text longer by so many spaces.
+    pub fn push_spaces(self, count: usize, out: &mut Vec<u8>) {
+        match self {
+            Charset::Wide(set) => (0..count).for_each(|_| out.extend_from_slice(set.space())),
+            _ => out.resize(out.len() + count, b' '),
+        }
+    }
+
+    /// The parts of a text between characters of ASCII that part them.
+    pub fn split(self, text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+        let mut rest = Some(text);
+        std::iter::from_fn(move || {
+            let part = rest?;
+            let mut at = match self.hides_ascii() {
+                false => part.iter().position(|byte| *byte == separator).unwrap_or(part.len()),
+                true => 0,
+            };
+            while at < part.len() {
+                match self.decode_char(&part[at..]) {
+                    Some((code, length)) if code == u32::from(separator) => {
+                        rest = Some(&part[at + length..]);
+                        return Some(&part[..at]);
+                    }
+                    _ => at += self.char_bytes(&part[at..]),
+                }
+            }
+            rest = None;
+            Some(part)
+        })
+    }
+
+    /// The zeros that bytes which are no text yet get in front to become whole units.
+    #[inline]
+    pub fn missing_zeros(self, bytes: &[u8]) -> usize {
+        bytes.len().next_multiple_of(usize::from(self.bytes_min())) - bytes.len()
     }
 
     /// What the character set means when no collation is named.
@@ -92,6 +170,7 @@ impl Charset {
             Charset::Binary => CollationId::BINARY,
             Charset::Single(set) => CollationId(set.described().2),
             Charset::Multi(set) => CollationId(set.described().2),
+            Charset::Wide(set) => CollationId(set.described().2),
         }
     }
 
@@ -105,20 +184,25 @@ impl Charset {
             Charset::Binary => CollationId::BINARY,
             Charset::Single(set) => CollationId(set.described().3),
             Charset::Multi(set) => CollationId(set.described().3),
+            Charset::Wide(set) => CollationId(set.described().3),
         }
     }
 
     /// Whether a byte of a character may look like ASCII, so that a backslash or a quote is not always one.
     #[inline]
     pub const fn hides_ascii(self) -> bool {
-        matches!(self, Charset::Multi(set) if set.hides_ascii())
+        match self {
+            Charset::Multi(set) => set.hides_ascii(),
+            Charset::Wide(_) => true,
+            _ => false,
+        }
     }
 
     /// Whether ASCII is the same bytes as in Unicode. In sjis the byte of the backslash is that of another character for
     /// what comes from Unicode.
     #[inline]
     const fn keeps_ascii(self) -> bool {
-        !matches!(self, Charset::Multi(Multibyte::Sjis))
+        !matches!(self, Charset::Multi(Multibyte::Sjis) | Charset::Wide(_))
     }
 
     /// The number of characters. In UTF-8 one begins at every byte that does not continue one.
@@ -127,6 +211,7 @@ impl Charset {
         match self {
             Charset::Utf8mb4 | Charset::Utf8mb3 => utf8::char_count(text),
             Charset::Multi(set) => set.char_count(text),
+            Charset::Wide(set) => set.char_count(text),
             _ => text.len(),
         }
     }
@@ -137,6 +222,7 @@ impl Charset {
         match self {
             Charset::Utf8mb4 | Charset::Utf8mb3 => utf8::offset_of_char(text, index),
             Charset::Multi(set) => set.offset_of_char(text, index),
+            Charset::Wide(set) => set.offset_of_char(text, index),
             _ => index.min(text.len()),
         }
     }
@@ -153,6 +239,7 @@ impl Charset {
         match self {
             Charset::Utf8mb4 | Charset::Utf8mb3 => text.get(at).is_none_or(|byte| !utf8::is_continuation(*byte)),
             Charset::Multi(set) => set.char_start(text, at) == at,
+            Charset::Wide(set) => set.char_start(text, at) == at,
             _ => true,
         }
     }
@@ -164,6 +251,7 @@ impl Charset {
             Charset::Ascii => text.iter().position(|byte| !byte.is_ascii()).unwrap_or(text.len()),
             Charset::Latin1 | Charset::Binary | Charset::Single(_) => text.len(),
             Charset::Multi(set) => set.well_formed_prefix(text),
+            Charset::Wide(set) => set.well_formed_prefix(text),
         }
     }
 
@@ -185,6 +273,7 @@ impl Charset {
             Charset::Binary => Some((u32::from(first), 1)),
             Charset::Single(set) => Some((set.decode(first).unwrap_or(NO_CHARACTER), 1)),
             Charset::Multi(set) => set.decode(text),
+            Charset::Wide(set) => set.decode(text),
         }
     }
 
@@ -194,6 +283,7 @@ impl Charset {
         match self {
             Charset::Utf8mb4 | Charset::Utf8mb3 => utf8::decode(text).map_or(1, |(_, length)| length),
             Charset::Multi(set) => set.step(text),
+            Charset::Wide(set) => set.step(text),
             _ => 1,
         }
     }
@@ -209,6 +299,7 @@ impl Charset {
             Charset::Binary => u8::try_from(code_point).ok(),
             Charset::Single(set) => set.encode(code_point),
             Charset::Multi(set) => return set.encode(code_point, out),
+            Charset::Wide(set) => return set.encode(code_point, out),
         };
         out.extend(byte);
         byte.is_some()
@@ -222,6 +313,7 @@ impl Charset {
             Charset::Ascii => out.extend(text.iter().map(u8::to_ascii_uppercase)),
             Charset::Single(set) => out.extend(text.iter().map(|byte| set.to_upper(*byte))),
             Charset::Multi(set) => set.change_case(text, true, out),
+            Charset::Wide(set) => set.map(text, unicode::to_upper, out),
             Charset::Binary => out.extend_from_slice(text),
         }
     }
@@ -234,6 +326,7 @@ impl Charset {
             Charset::Ascii => out.extend(text.iter().map(u8::to_ascii_lowercase)),
             Charset::Single(set) => out.extend(text.iter().map(|byte| set.to_lower(*byte))),
             Charset::Multi(set) => set.change_case(text, false, out),
+            Charset::Wide(set) => set.map(text, unicode::to_lower, out),
             Charset::Binary => out.extend_from_slice(text),
         }
     }
@@ -278,9 +371,12 @@ pub(super) fn map_utf8(text: &[u8], map: impl Fn(u32) -> u32, out: &mut Vec<u8>)
 }
 
 /// Appends `text` in another character set. What `to` does not have, and what is ill-formed, becomes `?`; false if that
-/// happened.
+/// happened. Bytes that are no text get zeros in front where `to` has units of several bytes.
 pub fn convert(text: &[u8], from: Charset, to: Charset, out: &mut Vec<u8>) -> bool {
     if from.converts_verbatim(to) {
+        if from == Charset::Binary {
+            out.resize(out.len() + to.missing_zeros(text), 0);
+        }
         out.extend_from_slice(text);
         return true;
     }
@@ -297,9 +393,9 @@ pub fn convert(text: &[u8], from: Charset, to: Charset, out: &mut Vec<u8>) -> bo
         let length = match from.decode_char(rest) {
             Some((code_point, length)) if to.encode_char(code_point, out) => length,
             found => {
-                out.push(b'?');
+                to.encode_char(b'?'.into(), out);
                 lossless = false;
-                found.map_or(1, |(_, length)| length)
+                found.map_or_else(|| from.char_bytes(rest), |(_, length)| length)
             }
         };
         rest = &rest[length..];
@@ -336,6 +432,13 @@ mod tests {
         assert_eq!(converted(b"\xC0", cyrillic, Utf8mb4), ("А".into(), true));
         assert_eq!(converted("Αж".as_bytes(), Utf8mb4, greek), (b"\xC1?".to_vec(), false));
         assert_eq!(converted(b"\x98", cyrillic, Utf8mb4), (b"?".to_vec(), false), "no character");
+        let [ucs2, utf16, utf32] = [super::Wide::Ucs2, super::Wide::Utf16, super::Wide::Utf32].map(Wide);
+        assert_eq!(converted("a😀".as_bytes(), Utf8mb4, utf16), (b"\0a\xD8\x3D\xDE\0".to_vec(), true));
+        assert_eq!(converted("a😀".as_bytes(), Utf8mb4, ucs2), (b"\0a\0?".to_vec(), false));
+        assert_eq!(converted(b"\0a\xD8\0\0b", utf16, Utf8mb4), (b"a?b".to_vec(), false), "half of a pair");
+        assert_eq!(converted(b"a", Ascii, utf32), (b"\0\0\0a".to_vec(), true));
+        assert_eq!(converted(b"\0\0\0a", utf32, utf16), (b"\0a".to_vec(), true));
+        assert_eq!(converted(b"abc", Binary, ucs2), (b"\0abc".to_vec(), true));
     }
 
     #[test]

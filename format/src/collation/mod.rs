@@ -16,6 +16,8 @@
 //! utf8mb4_czech_ci, utf8mb4_cs_0900_ai_ci... the same as a language has them: rules on those tables
 //! cp1251_general_ci and others of one byte   a byte weighs by a table that a server has shown; single.rs
 //! gbk_chinese_ci and others of East Asia     characters of one to three bytes by tables; multibyte.rs
+//! ucs2_general_ci, utf16_czech_ci and others
+//! of ucs2, utf16, utf16le, utf32             the same weights of the same code points; wide.rs
 //! utf8mb4_bin, utf8mb3_bin,
 //! latin1_bin, ascii_bin, cp1251_bin...       bytes, padded
 //! utf8mb4_0900_bin, binary                   bytes
@@ -42,19 +44,22 @@ mod single;
 mod uca;
 mod unicode;
 mod utf8;
+mod wide;
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use list::{COLLATIONS, NOWHERE, PLACES};
 use multibyte::Ordered;
-use order::{Alphabet, Character, GeneralUtf8, PlainBytes, PlainUtf8, Tabled, Weighed};
+use order::{Alphabet, Character, GeneralUtf8, OldUtf8, PlainBytes, PlainUtf8, Tabled, Weighed};
 use uca::{Alike, Uca};
+use wide::{GeneralWide, OldWide, PlainWide, Utf8};
 
 pub use charset::{Charset, convert};
 pub use multibyte::Multibyte;
 pub use order::without_spaces;
 pub use unicode::NO_CHARACTER;
+pub use wide::Wide;
 
 /// A collation by MySQL's number, as it stands in the dictionary and on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,12 +110,24 @@ enum Rule {
     General,
     /// The same, not padded.
     GeneralUnpadded,
+    /// Nearly the same, padded: ß is no s.
+    OldUtf8,
     Table(&'static [u8; 256]),
     /// The same, where the space may weigh anything, and others as much.
     Tabled(&'static [u8; 256]),
     /// The characters of a set of several bytes, with what those of one weigh.
     Multi(&'static [u8; 256]),
     Unicode(&'static Uca),
+    /// As `General`, `GeneralUnpadded` and `Unicode` are, in units of several bytes.
+    GeneralWide(Wide),
+    GeneralWideUnpadded(Wide),
+    UnicodeWide(Wide, &'static Uca),
+    /// Nearly as `GeneralWide`: ß is no s.
+    OldWide(Wide),
+    /// Code points, padded.
+    BinWide(Wide),
+    /// Code points, not padded.
+    CodePointsWide(Wide),
     /// Bytes, padded; the characters are UTF-8.
     BinUtf8,
     /// Bytes, padded; the characters are bytes.
@@ -177,7 +194,8 @@ impl Collation {
     /// Whether texts are equal only if their bytes are, but for trailing spaces.
     #[inline]
     pub fn is_bytewise(&self) -> bool {
-        matches!(self.rule, Rule::Binary | Rule::BytesUtf8 | Rule::BinBytes | Rule::BinMulti | Rule::BinUtf8)
+        use Rule::{BinBytes, BinMulti, BinUtf8, BinWide, Binary, BytesUtf8, CodePointsWide};
+        matches!(self.rule, Binary | BytesUtf8 | BinBytes | BinMulti | BinUtf8 | BinWide(_) | CodePointsWide(_))
     }
 
     /// Whether letters of different case differ.
@@ -197,22 +215,37 @@ impl Collation {
 
     /// Whether i and ı are two letters, which differ in upper case, too.
     fn is_turkish(&self) -> bool {
-        matches!(self.rule, Rule::Unicode(of) if std::ptr::eq(of, &uca::v4::TURKISH))
+        matches!(self.rule, Rule::Unicode(of) | Rule::UnicodeWide(_, of) if std::ptr::eq(of, &uca::v4::TURKISH))
+    }
+
+    /// The collation of utf8mb4 that compares as this one does, where this one's characters have two bytes or more: what
+    /// reads only ASCII and UTF-8 reads such texts when they are converted.
+    pub fn in_utf8(&self) -> CollationId {
+        if !self.charset.is_wide() {
+            return self.id;
+        }
+        let suffix = self.name.strip_prefix(self.charset.name()).unwrap_or_default();
+        let same = COLLATIONS
+            .iter()
+            .find(|known| known.charset == Charset::Utf8mb4 && known.name.strip_prefix("utf8mb4") == Some(suffix));
+        same.map_or(CollationId::UTF8MB4_GENERAL_CI, |known| known.id)
     }
 
     /// Appends the text in upper case.
     pub fn upper(&self, text: &[u8], out: &mut Vec<u8>) {
-        match self.is_turkish() {
-            true => charset::map_utf8(text, unicode::to_upper_turkish, out),
-            false => self.charset.upper(text, out),
+        match (self.is_turkish(), self.charset) {
+            (true, Charset::Wide(set)) => set.map(text, unicode::to_upper_turkish, out),
+            (true, _) => charset::map_utf8(text, unicode::to_upper_turkish, out),
+            (false, charset) => charset.upper(text, out),
         }
     }
 
     /// Appends the text in lower case.
     pub fn lower(&self, text: &[u8], out: &mut Vec<u8>) {
-        match self.is_turkish() {
-            true => charset::map_utf8(text, unicode::to_lower_turkish, out),
-            false => self.charset.lower(text, out),
+        match (self.is_turkish(), self.charset) {
+            (true, Charset::Wide(set)) => set.map(text, unicode::to_lower_turkish, out),
+            (true, _) => charset::map_utf8(text, unicode::to_lower_turkish, out),
+            (false, charset) => charset.lower(text, out),
         }
     }
 
@@ -220,7 +253,7 @@ impl Collation {
     /// nothing differs at the first one, and where characters weigh together with those behind them.
     pub fn orders_beginnings(&self) -> bool {
         match self.rule {
-            Rule::Unicode(of) => of.levels() == 1 && !of.table().has_contractions(),
+            Rule::Unicode(of) | Rule::UnicodeWide(_, of) => of.levels() == 1 && !of.table().has_contractions(),
             _ => true,
         }
     }
@@ -229,7 +262,8 @@ impl Collation {
     /// all of it, unless characters of it may weigh together with others.
     pub fn plain_prefix(&self, prefix: &[u8]) -> usize {
         match self.rule {
-            Rule::Unicode(of) => of.table().plain_prefix(prefix),
+            Rule::Unicode(of) => of.table().plain_prefix(Utf8, prefix),
+            Rule::UnicodeWide(set, of) => of.table().plain_prefix(set, prefix),
             _ => prefix.len(),
         }
     }
@@ -242,7 +276,14 @@ impl Collation {
             Rule::Table(weights) => order::compare_padded(Weighed(weights), a, b),
             Rule::Tabled(weights) => order::compare_padded(Tabled(weights), a, b),
             Rule::Multi(one) => order::compare_padded(self.multibyte(Some(one)), a, b),
-            Rule::Unicode(of) => of.table().compare(a, b),
+            Rule::Unicode(of) => of.table().compare(Utf8, a, b),
+            Rule::UnicodeWide(set, of) => of.table().compare(set, a, b),
+            Rule::GeneralWide(set) => order::compare_padded(GeneralWide(set), a, b),
+            Rule::GeneralWideUnpadded(set) => order::compare_unpadded(GeneralWide(set), a, b),
+            Rule::OldWide(set) => order::compare_padded(OldWide(set), a, b),
+            Rule::OldUtf8 => order::compare_padded(OldUtf8, a, b),
+            Rule::BinWide(set) => order::compare_padded(PlainWide(set), a, b),
+            Rule::CodePointsWide(set) => order::compare_unpadded(PlainWide(set), a, b),
             Rule::BinUtf8 | Rule::BinBytes | Rule::BinMulti => order::compare_bytes_padded(a, b),
             Rule::Binary | Rule::BytesUtf8 => a.cmp(b),
         }
@@ -262,7 +303,14 @@ impl Collation {
             Rule::Table(weights) => order::hash_weights(Weighed(weights), text),
             Rule::Tabled(weights) => order::hash_weights(Tabled(weights), text),
             Rule::Multi(one) => order::hash_weights(self.multibyte(Some(one)), text),
-            Rule::Unicode(of) => of.table().hash(text),
+            Rule::Unicode(of) => of.table().hash(Utf8, text),
+            Rule::UnicodeWide(set, of) => of.table().hash(set, text),
+            Rule::GeneralWide(set) => order::hash_weights(GeneralWide(set), text),
+            Rule::GeneralWideUnpadded(set) => order::hash_unpadded(GeneralWide(set), text),
+            Rule::OldWide(set) => order::hash_weights(OldWide(set), text),
+            Rule::OldUtf8 => order::hash_weights(OldUtf8, text),
+            Rule::BinWide(set) => order::hash_weights(PlainWide(set), text),
+            Rule::CodePointsWide(set) => order::hash_unpadded(PlainWide(set), text),
             Rule::BinUtf8 | Rule::BinBytes | Rule::BinMulti => order::hash_bytes(without_spaces(text)),
             Rule::Binary | Rule::BytesUtf8 => order::hash_bytes(text),
         }
@@ -276,7 +324,14 @@ impl Collation {
             Rule::Table(weights) => order::sort_key_padded(Weighed(weights), text, out),
             Rule::Tabled(weights) => order::sort_key_padded(Tabled(weights), text, out),
             Rule::Multi(one) => order::sort_key_padded(self.multibyte(Some(one)), text, out),
-            Rule::Unicode(of) => of.table().sort_key(text, out),
+            Rule::Unicode(of) => of.table().sort_key(Utf8, text, out),
+            Rule::UnicodeWide(set, of) => of.table().sort_key(set, text, out),
+            Rule::GeneralWide(set) => order::sort_key_padded(GeneralWide(set), text, out),
+            Rule::GeneralWideUnpadded(set) => order::sort_key_unpadded(GeneralWide(set), text, out),
+            Rule::OldWide(set) => order::sort_key_padded(OldWide(set), text, out),
+            Rule::OldUtf8 => order::sort_key_padded(OldUtf8, text, out),
+            Rule::BinWide(set) => order::sort_key_padded(PlainWide(set), text, out),
+            Rule::CodePointsWide(set) => order::sort_key_unpadded(PlainWide(set), text, out),
             Rule::BinUtf8 | Rule::BinBytes | Rule::BinMulti => order::sort_key_padded(PlainBytes, text, out),
             Rule::Binary | Rule::BytesUtf8 => order::sort_key_bytes(text, out),
         }
@@ -290,7 +345,14 @@ impl Collation {
             Rule::Table(weights) | Rule::Tabled(weights) => like::like(Weighed(weights), text, pattern, escape),
             Rule::Multi(one) => like::like(self.multibyte(Some(one)), text, pattern, escape),
             Rule::BinMulti => like::like(self.multibyte(None), text, pattern, escape),
-            Rule::Unicode(of) => like::like(Alike(of.table()), text, pattern, escape),
+            Rule::Unicode(of) => like::like(Alike(of.table(), Utf8), text, pattern, escape),
+            Rule::UnicodeWide(set, of) => like::like(Alike(of.table(), set), text, pattern, escape),
+            Rule::GeneralWide(set) | Rule::GeneralWideUnpadded(set) => {
+                like::like(GeneralWide(set), text, pattern, escape)
+            }
+            Rule::OldWide(set) => like::like(OldWide(set), text, pattern, escape),
+            Rule::OldUtf8 => like::like(OldUtf8, text, pattern, escape),
+            Rule::BinWide(set) | Rule::CodePointsWide(set) => like::like(PlainWide(set), text, pattern, escape),
             Rule::BinUtf8 | Rule::BytesUtf8 => like::like(PlainUtf8, text, pattern, escape),
             Rule::BinBytes | Rule::Binary => like::like(PlainBytes, text, pattern, escape),
         }
@@ -298,20 +360,22 @@ impl Collation {
 
     /// Whether a text lies behind all texts that begin with `prefix`, a [`Collation::plain_prefix`].
     pub fn is_behind(&self, text: &[u8], prefix: &[u8]) -> bool {
-        if let Rule::Unicode(of) = self.rule {
-            return of.table().is_behind(text, prefix);
+        match self.rule {
+            Rule::Unicode(of) => return of.table().is_behind(Utf8, text, prefix),
+            Rule::UnicodeWide(set, of) => return of.table().is_behind(set, text, prefix),
+            _ => {}
         }
         let beginning = self.charset.substring(text, 0, self.charset.char_count(prefix));
         self.compare(beginning, prefix) == Ordering::Greater
     }
 
-    /// The character that texts have behind a prefix if nothing that begins with it precedes them. None: nothing precedes
+    /// The character, of ASCII, that texts have behind a prefix if nothing that begins with it precedes them. None: nothing precedes
     /// the prefix itself.
     pub fn least(&self) -> Option<u8> {
         match self.rule {
             _ if !self.pad_space => None,
             // What is less than a tab counts nowhere, and a text that ends is as if it had spaces.
-            Rule::Unicode(_) => Some(b'\t'),
+            Rule::Unicode(_) | Rule::UnicodeWide(..) => Some(b'\t'),
             _ => Some(0),
         }
     }
@@ -319,7 +383,7 @@ impl Collation {
     /// Weights that one character may have.
     pub fn weights_max(&self) -> usize {
         match self.rule {
-            Rule::Unicode(_) => uca::WEIGHTS_MAX,
+            Rule::Unicode(_) | Rule::UnicodeWide(..) => uca::WEIGHTS_MAX,
             _ => 1,
         }
     }
@@ -327,7 +391,8 @@ impl Collation {
     /// The weights of a text, with a zero between two levels, where a collation has Unicode's tables.
     pub fn unicode_weights(&self, text: &[u8]) -> Option<Vec<u32>> {
         match self.rule {
-            Rule::Unicode(of) => Some(of.table().all_weights(text)),
+            Rule::Unicode(of) => Some(of.table().all_weights(Utf8, text)),
+            Rule::UnicodeWide(set, of) => Some(of.table().all_weights(set, text)),
             _ => None,
         }
     }
@@ -350,8 +415,14 @@ impl Collation {
         match self.rule {
             Rule::General | Rule::GeneralUnpadded => append(GeneralUtf8, text, last(2), out),
             Rule::Table(weights) | Rule::Tabled(weights) => append(Weighed(weights), text, last(1), out),
-            Rule::Unicode(of) => {
-                let weights = of.table().all_weights(text);
+            Rule::GeneralWide(set) | Rule::GeneralWideUnpadded(set) => append(GeneralWide(set), text, last(2), out),
+            Rule::OldWide(set) => append(OldWide(set), text, last(2), out),
+            Rule::OldUtf8 => append(OldUtf8, text, last(2), out),
+            Rule::BinWide(set) | Rule::CodePointsWide(set) => {
+                append(PlainWide(set), text, last(if set == Wide::Ucs2 { 2 } else { 3 }), out);
+            }
+            Rule::Unicode(_) | Rule::UnicodeWide(..) => {
+                let weights = self.unicode_weights(text).unwrap_or_default();
                 weights.iter().for_each(|weight| out.extend_from_slice(&(*weight as u16).to_be_bytes()));
             }
             // As many bytes as the character has, from the first of the weight on.
@@ -374,7 +445,12 @@ impl Collation {
             Rule::Table(weights) | Rule::Tabled(weights) => like::find(Weighed(weights), text, needle, from),
             Rule::Multi(one) => like::find(self.multibyte(Some(one)), text, needle, from),
             Rule::BinMulti => like::find(self.multibyte(None), text, needle, from),
-            Rule::Unicode(of) => like::find(Alike(of.table()), text, needle, from),
+            Rule::Unicode(of) => like::find(Alike(of.table(), Utf8), text, needle, from),
+            Rule::UnicodeWide(set, of) => like::find(Alike(of.table(), set), text, needle, from),
+            Rule::GeneralWide(set) | Rule::GeneralWideUnpadded(set) => like::find(GeneralWide(set), text, needle, from),
+            Rule::OldWide(set) => like::find(OldWide(set), text, needle, from),
+            Rule::OldUtf8 => like::find(OldUtf8, text, needle, from),
+            Rule::BinWide(set) | Rule::CodePointsWide(set) => like::find(PlainWide(set), text, needle, from),
             Rule::BinUtf8 | Rule::BytesUtf8 => like::find(PlainUtf8, text, needle, from),
             Rule::BinBytes | Rule::Binary => like::find(PlainBytes, text, needle, from),
         }
@@ -409,10 +485,15 @@ mod tests {
             let pads = !(known.is_binary() || known.name.contains("_0900_") || known.name.contains("nopad"));
             assert_eq!(known.pad_space, pads, "{}", known.name);
             let order = if pads { Ordering::Equal } else { Ordering::Less };
-            assert_eq!(known.compare(b"a", b"a  "), order, "{}", known.name);
+            let [a, spaced, tabbed] = ["a", "a  ", "a\t"].map(|text| {
+                let mut own = Vec::new();
+                convert(text.as_bytes(), Charset::Ascii, known.charset, &mut own);
+                own
+            });
+            assert_eq!(known.compare(&a, &spaced), order, "{}", known.name);
             if !matches!(known.rule, Rule::Tabled(_)) {
                 let less = if pads { Ordering::Less } else { Ordering::Greater };
-                assert_eq!(known.compare(b"a\t", b"a"), less, "{}", known.name);
+                assert_eq!(known.compare(&tabbed, &a), less, "{}", known.name);
             }
         }
     }

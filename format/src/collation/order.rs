@@ -52,11 +52,21 @@ pub(super) trait Alphabet: Copy {
     fn has_more_spaces(self) -> bool {
         false
     }
+
+    /// Without trailing spaces.
+    #[inline]
+    fn without_spaces(self, text: &[u8]) -> &[u8] {
+        without_spaces(text)
+    }
 }
 
 /// UTF-8 with the weights of the general collation.
 #[derive(Clone, Copy)]
 pub(super) struct GeneralUtf8;
+
+/// The same as MySQL had them before version 5.1.24: ß weighs itself.
+#[derive(Clone, Copy)]
+pub(super) struct OldUtf8;
 
 /// UTF-8 where a character weighs its code point.
 #[derive(Clone, Copy)]
@@ -103,6 +113,23 @@ impl Alphabet for PlainUtf8 {
             Some((code, bytes)) => Character { code, weight: code, bytes },
             // Behind all code points, each byte by itself.
             None => Character { code: u32::MAX, weight: 0x11_0000 + u32::from(text[0]), bytes: 1 },
+        }
+    }
+
+    #[inline]
+    fn char_start(self, text: &[u8], at: usize) -> usize {
+        utf8_char_start(text, at)
+    }
+}
+
+impl Alphabet for OldUtf8 {
+    const WEIGHT_BYTES: usize = 2;
+
+    #[inline]
+    fn first(self, text: &[u8]) -> Character {
+        match GeneralUtf8.first(text) {
+            sharp @ Character { code: 0xDF, .. } => Character { weight: u32::from(unicode::old_weight(0xDF)), ..sharp },
+            other => other,
         }
     }
 
@@ -305,7 +332,7 @@ fn finish(hash: u64) -> u64 {
 /// The hash of the weights, without trailing spaces.
 #[inline]
 pub(super) fn hash_weights<A: Alphabet>(alphabet: A, text: &[u8]) -> u64 {
-    let mut rest = without_spaces(text);
+    let mut rest = alphabet.without_spaces(text);
     if alphabet.has_more_spaces() {
         return hash_of(weights(alphabet, rest), Some(alphabet.space()));
     }
@@ -350,7 +377,7 @@ pub(super) fn hash_bytes(text: &[u8]) -> u64 {
 
 /// Appends the sort key of a text that is padded with spaces.
 pub(super) fn sort_key_padded<A: Alphabet>(alphabet: A, text: &[u8], out: &mut Vec<u8>) {
-    sort_key_of(weights(alphabet, without_spaces(text)), alphabet.space(), A::WEIGHT_BYTES, out);
+    sort_key_of(weights(alphabet, alphabet.without_spaces(text)), alphabet.space(), A::WEIGHT_BYTES, out);
 }
 
 /// Appends the sort key of weights that are padded with the weight of a space; each takes so many bytes.
@@ -487,6 +514,39 @@ mod tests {
                 known.hash(&bytes);
                 known.sort_key(&bytes, &mut Vec::new());
                 known.like(&bytes, &a, None);
+            }
+        }
+
+        #[test]
+        fn characters_of_wide_units(a in "[aAbÄ中ソ\u{2020}😀\u{FFFF}\t !]{0,8}", b in "[aAbÄ中ソ\u{2020}😀\u{FFFF}\t !]{0,8}",
+                                    bytes in proptest::collection::vec(any::<u8>(), 0..10)) {
+            use super::super::wide::{GeneralWide, OldWide, PlainWide};
+            use super::super::{Charset, collations, convert};
+            for known in collations() {
+                let Charset::Wide(set) = known.charset else { continue };
+                let [a, b] = [&a, &b].map(|text| {
+                    let mut converted = Vec::new();
+                    convert(text.as_bytes(), Charset::Utf8mb4, known.charset, &mut converted);
+                    converted
+                });
+                check(GeneralWide(set), &a, &b)?;
+                check(OldWide(set), &a, &b)?;
+                check(PlainWide(set), &a, &b)?;
+                for text in [&b, &bytes] {
+                    let order = known.compare(&a, text);
+                    let (mut first, mut second) = (Vec::new(), Vec::new());
+                    known.sort_key(&a, &mut first);
+                    known.sort_key(text, &mut second);
+                    prop_assert_eq!(first.cmp(&second), order, "{}", known.name);
+                    prop_assert!(order.is_ne() || known.hash(&a) == known.hash(text), "{}", known.name);
+                    prop_assert_eq!(known.compare(text, &a), order.reverse());
+                }
+                // No panic.
+                known.like(&bytes, &a, None);
+                known.find(&bytes, &a, 0);
+                known.is_behind(&bytes, &a);
+                known.upper(&bytes, &mut Vec::new());
+                known.weight_string(&bytes, &mut Vec::new());
             }
         }
 

@@ -89,6 +89,12 @@ pub(super) fn general_weight(code_point: u32) -> u16 {
     }
 }
 
+/// The weight in `ucs2_general_mysql500_ci`, in which ß is no s.
+#[inline]
+pub(super) fn old_weight(code_point: u32) -> u16 {
+    if code_point == 0xDF { 0xDF } else { general_weight(code_point) }
+}
+
 /// The weight of an ASCII character.
 #[inline]
 pub(super) fn ascii_weight(byte: u8) -> u16 {

@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use crate::collation::{self, without_spaces};
+use crate::collation;
 use crate::error::Result;
 
 use super::layout::{Compare, FieldLayout, Layout};
@@ -17,7 +17,11 @@ pub fn compare_value(field: &FieldLayout, left: Option<&[u8]>, right: Option<&[u
         (Some(left), Some(right)) => match field.compare {
             Compare::Bytes => left.cmp(right),
             Compare::Collation(id) => collation::collation(id).compare(left, right),
-            Compare::Char(id) => collation::collation(id).compare(without_spaces(left), without_spaces(right)),
+            Compare::Char(id) => {
+                let collation = collation::collation(id);
+                let of = |stored| collation.charset.without_spaces(stored);
+                collation.compare(of(left), of(right))
+            }
             Compare::Float => number(left.first_chunk::<4>().map(|bytes| f32::from_le_bytes(*bytes)))
                 .total_or_equal(number(right.first_chunk::<4>().map(|bytes| f32::from_le_bytes(*bytes)))),
             Compare::Double => number(left.first_chunk::<8>().map(|bytes| f64::from_le_bytes(*bytes)))

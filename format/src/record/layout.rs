@@ -50,7 +50,10 @@ impl Compare {
     pub fn text(self, stored: &[u8]) -> Option<(&'static Collation, &[u8])> {
         match self {
             Compare::Collation(id) => Some((collation::collation(id), stored)),
-            Compare::Char(id) => Some((collation::collation(id), collation::without_spaces(stored))),
+            Compare::Char(id) => {
+                let collation = collation::collation(id);
+                Some((collation, collation.charset.without_spaces(stored)))
+            }
             _ => None,
         }
     }

@@ -19,7 +19,7 @@
 //! [`Compare`]. CHAR loses its trailing spaces on the way, as in MySQL.
 
 use super::{ColumnType, Date, DateTime, Decimal, Json, JsonError, Time, Value, Zone};
-use crate::collation::{Charset, CollationId, collation, convert, without_spaces};
+use crate::collation::{Charset, CollationId, collation, convert};
 use crate::record::{Compare, FieldLayout};
 
 /// The value cannot be a value of the column. SQL coerces before it stores, so this is a limit or a mistake.
@@ -201,13 +201,15 @@ impl ColumnType {
             }
             (ColumnType::Char { chars, collation: id }, Value::Bytes(text)) => {
                 let charset = collation(*id).charset;
-                let text = without_spaces(text);
+                let text = charset.without_spaces(text);
                 if charset.char_count(text) > *chars as usize {
                     return Err(TooLong);
                 }
                 out.extend_from_slice(text);
-                let padding = (*chars as usize).saturating_sub(text.len());
-                out.resize(out.len() + padding, b' ');
+                // Spaces fill up the fewest bytes that so many characters have.
+                let unit = usize::from(charset.bytes_min());
+                let padding = (*chars as usize * unit).saturating_sub(text.len());
+                charset.push_spaces(padding / unit, out);
             }
             (ColumnType::VarChar { chars, collation: id }, Value::Bytes(text)) => {
                 if text.len() > *chars as usize && collation(*id).charset.char_count(text) > *chars as usize {
@@ -280,7 +282,9 @@ impl ColumnType {
             ColumnType::Time { fsp } => Value::Time(Time::decode(stored, *fsp)),
             ColumnType::DateTime { fsp } => Value::DateTime(DateTime::decode(stored, *fsp)),
             ColumnType::Timestamp { fsp } => Value::DateTime(DateTime::decode_timestamp(stored, *fsp, Zone::UTC)),
-            ColumnType::Char { .. } => Value::Bytes(without_spaces(stored).to_vec()),
+            ColumnType::Char { collation: id, .. } => {
+                Value::Bytes(collation(*id).charset.without_spaces(stored).to_vec())
+            }
             ColumnType::VarChar { .. }
             | ColumnType::Binary { .. }
             | ColumnType::VarBinary { .. }
@@ -306,10 +310,15 @@ impl ColumnType {
             ColumnType::Time { fsp } => FieldLayout::fixed(3 + u16::from(fsp.div_ceil(2))),
             ColumnType::DateTime { fsp } => FieldLayout::fixed(5 + u16::from(fsp.div_ceil(2))),
             ColumnType::Timestamp { fsp } => FieldLayout::fixed(4 + u16::from(fsp.div_ceil(2))),
-            ColumnType::Char { chars, collation: id } => match collation(*id).charset.bytes_max() {
-                1 => FieldLayout::fixed(*chars as u16).compared(compare_char(*id)),
-                bytes => FieldLayout::variable(*chars * u32::from(bytes), false).compared(compare_char(*id)),
-            },
+            ColumnType::Char { chars, collation: id } => {
+                let charset = collation(*id).charset;
+                let bytes = *chars * u32::from(charset.bytes_max());
+                // Characters of as many bytes each make a field of fixed length.
+                match charset.bytes_min() == charset.bytes_max() {
+                    true => FieldLayout::fixed(bytes as u16).compared(compare_char(*id)),
+                    false => FieldLayout::variable(bytes, false).compared(compare_char(*id)),
+                }
+            }
             ColumnType::VarChar { chars, collation: id } => {
                 let bytes = u32::from(collation(*id).charset.bytes_max());
                 FieldLayout::variable(chars.saturating_mul(bytes), false).compared(compare_of(*id))
@@ -352,10 +361,11 @@ impl ColumnType {
         if names.is_empty() {
             return Some(0);
         }
+        let charset = collation(*id).charset;
         let mut mask = 0;
-        for name in names.split(|byte| *byte == b',') {
+        for name in charset.split(names, b',') {
             // Members end in no space, and one behind a name is not overlooked.
-            if name.ends_with(b" ") {
+            if name.ends_with(charset.space()) {
                 return None;
             }
             mask |= 1 << member_index(members, *id, name)?;

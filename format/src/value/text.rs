@@ -15,7 +15,7 @@
 use super::number::{write_double, write_double_fixed, write_float, write_i64, write_padded, write_u64};
 use super::stored::{double_of, float_of, signed_of, unsigned_of, year_of};
 use super::{ColumnType, Date, DateTime, Decimal, Json, Time, Value, Zone};
-use crate::collation::{Charset, CollationId, collation, convert, without_spaces};
+use crate::collation::{Charset, CollationId, collation, convert};
 
 /// Appends a length-encoded integer of the client protocol.
 #[inline]
@@ -82,7 +82,7 @@ fn write_set(members: &[Box<str>], id: CollationId, mask: u64, out: &mut Vec<u8>
     for (index, member) in members.iter().enumerate().take(64) {
         if mask >> index & 1 != 0 {
             if !first {
-                out.push(b',');
+                collation(id).charset.encode_char(b','.into(), out);
             }
             first = false;
             write_member(member, id, out);
@@ -159,7 +159,9 @@ impl ColumnType {
             | ColumnType::Geometry { .. }
             | ColumnType::Bit { .. } => out.extend_from_slice(stored),
             ColumnType::Json => Json::write_stored(stored, out),
-            ColumnType::Char { .. } => out.extend_from_slice(without_spaces(stored)),
+            ColumnType::Char { collation: id, .. } => {
+                out.extend_from_slice(collation(*id).charset.without_spaces(stored))
+            }
             ColumnType::Decimal { precision, scale, .. } => Decimal::write_stored(stored, *precision, *scale, out),
             ColumnType::Date => Date::decode(stored).write(out),
             ColumnType::Time { fsp } => Time::decode(stored, *fsp).write(*fsp, out),
@@ -195,7 +197,7 @@ impl ColumnType {
             ColumnType::Timestamp { fsp } => {
                 write_datetime_binary(&DateTime::decode_timestamp(stored, *fsp, zone), out)
             }
-            ColumnType::Char { .. } => write_counted(without_spaces(stored), out),
+            ColumnType::Char { collation: id, .. } => write_counted(collation(*id).charset.without_spaces(stored), out),
             ColumnType::VarChar { .. }
             | ColumnType::Binary { .. }
             | ColumnType::VarBinary { .. }

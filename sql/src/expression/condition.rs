@@ -124,7 +124,7 @@ impl Expr {
                 let value = expr.eval(context, row)?;
                 quantified(&value, *op, *all, *query, *how, context, row)
             }
-            _ => self.eval(context, row)?.to_truth(context),
+            _ => self.eval(context, row)?.in_utf8(&self.ty).to_truth(context),
         }
     }
 

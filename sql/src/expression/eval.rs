@@ -168,7 +168,7 @@ impl Expr {
                 let _held = context.session.memory().hold(&text)?;
                 let remove_value = match remove {
                     Some(remove) => remove.eval(context, row)?.into_text_or_null(&remove.ty),
-                    None => Some(Cow::Borrowed(&b" "[..])),
+                    None => Some(Cow::Borrowed(expr.ty.charset().space())),
                 };
                 match (text.into_text_or_null(&expr.ty), remove_value) {
                     (Some(text), Some(remove)) => Ok(Datum::Bytes(trim(text, &remove, *side, expr.ty.charset()))),
@@ -237,7 +237,8 @@ impl Expr {
 impl<'a> Datum<'a> {
     /// The value as one of another static type: of a branch as the CASE's, of an argument as COALESCE's.
     pub fn convert_to(self, from: &TypeInfo, to: &TypeInfo, context: &EvalContext<'_>) -> Result<Datum<'a>> {
-        Ok(match (self, to.kind) {
+        let value = if to.is_string() { self } else { self.in_utf8(from) };
+        Ok(match (value, to.kind) {
             (Datum::Null, _) => Datum::Null,
             (Datum::Bytes(text), _) if to.is_string() => Datum::Bytes(text),
             (Datum::Json(document), Kind::Json) => Datum::Json(document),

@@ -130,7 +130,7 @@ fn stronger(
             let (binary, text) = if a.is_binary() { (left, right) } else { (right, left) };
             return Some(if binary.1 <= text.1 { binary } else { text });
         }
-        let is_unicode = |charset| matches!(charset, Charset::Utf8mb4 | Charset::Utf8mb3);
+        let is_unicode = |charset| matches!(charset, Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Wide(_));
         // What has fewer characters is converted to what has more, if that one is not the weaker.
         let contains = |big: (CollationId, Coercibility), small: (CollationId, Coercibility)| {
             let (big_set, small_set) = (collation(big.0).charset, collation(small.0).charset);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use format::collation::without_spaces;
+use format::collation::collation;
 use format::value::{ColumnType, DateTime, Json, Value, Zone};
 use storage::Column;
 
@@ -23,7 +23,9 @@ pub fn decode<'a>(ty: &ColumnType, stored: &'a [u8], zone: Zone) -> Datum<'a> {
         | ColumnType::Geometry { .. }
         | ColumnType::Binary { .. } => Datum::Bytes(Cow::Borrowed(stored)),
         // Padded to its length in the record; the padding is not part of the value.
-        ColumnType::Char { .. } => Datum::Bytes(Cow::Borrowed(without_spaces(stored))),
+        ColumnType::Char { collation: id, .. } => {
+            Datum::Bytes(Cow::Borrowed(collation(*id).charset.without_spaces(stored)))
+        }
         ColumnType::Json => Datum::Json(Json::binary_of_stored(stored)),
         ColumnType::Timestamp { .. } => match ty.decode(stored) {
             Value::DateTime(utc) => Datum::DateTime(to_local(utc, zone)),

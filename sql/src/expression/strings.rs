@@ -10,6 +10,19 @@ use crate::parser::ast::TrimSide;
 use crate::types::TypeInfo;
 
 impl<'a> Datum<'a> {
+    /// A text whose characters have two bytes or more is brought to UTF-8, for what reads numbers, dates and the like.
+    #[inline]
+    pub fn in_utf8(self, ty: &TypeInfo) -> Datum<'a> {
+        match self {
+            Datum::Bytes(text) if ty.is_string() && ty.charset().is_wide() => {
+                let mut converted = Vec::with_capacity(text.len());
+                convert(&text, ty.charset(), Charset::Utf8mb4, &mut converted);
+                Datum::bytes(converted)
+            }
+            value => value,
+        }
+    }
+
     /// As text; None is NULL.
     pub fn into_text_or_null(self, ty: &TypeInfo) -> Option<Cow<'a, [u8]>> {
         if self.is_null() { None } else { Some(self.into_text(ty)) }
@@ -60,6 +73,11 @@ pub fn to_charset<'a>(
     }
     if from == Charset::Binary {
         let valid = to.well_formed_prefix(&text);
+        let missing = to.missing_zeros(&text);
+        if missing > 0 {
+            let whole: Cow<'a, [u8]> = Cow::Owned([&[0; 3][..missing], &text[..]].concat());
+            return to_charset(whole, from, to, context);
+        }
         if valid < text.len() {
             let hex: String = text[valid..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
             context.warn(Error::invalid_character_string(to.name(), &hex));

@@ -10,7 +10,7 @@
 
 use std::sync::LazyLock;
 
-use format::collation::{Collation, CollationId, collation, without_spaces};
+use format::collation::{Collation, CollationId, collation};
 use format::value::{ColumnType, Value};
 
 /// The number of the partition of a value of HASH.
@@ -104,7 +104,7 @@ impl KeyHash {
         if rule.is_binary() {
             return self.bytes(text);
         }
-        let text = if rule.pad_space { without_spaces(text) } else { text };
+        let text = if rule.pad_space { rule.charset.without_spaces(text) } else { text };
         if rule.is_bytewise() {
             return self.bytes(text);
         }

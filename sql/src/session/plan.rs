@@ -882,7 +882,7 @@ impl Session {
             PrepareSource::Text(text) => text.clone(),
             PrepareSource::Variable(variable) => {
                 match self.state.user_variables.borrow().get(&variable.to_lowercase()) {
-                    Some((Value::Bytes(text), _)) => text.clone(),
+                    Some((Value::Bytes(text), ty)) => Datum::bytes(text.clone()).in_utf8(ty).into_text(ty).into_owned(),
                     _ => b"NULL".to_vec(),
                 }
             }
@@ -907,7 +907,7 @@ impl Session {
         let (value, ty) = self.evaluate(source)?;
         let text = match value {
             Value::Null => b"NULL".to_vec(),
-            value => Datum::from(value).into_text(&ty).into_owned(),
+            value => Datum::from(value).in_utf8(&ty).into_text(&ty).into_owned(),
         };
         let values = using.iter().map(|expr| Ok(self.evaluate(expr)?.0)).collect::<Result<Vec<_>>>()?;
         let id = self.prepare(&text)?.id;

@@ -6,7 +6,7 @@ use format::value::{Value, Zone};
 use super::Session;
 use crate::error::{Error, Result};
 use crate::executor::row::decode;
-use crate::expression::{Binder, Expr, NoFields, NoScope};
+use crate::expression::{Binder, Datum, Expr, NoFields, NoScope};
 use crate::parser::ast::{self, SetItem, VariableScope};
 use crate::types::TypeInfo;
 use crate::variables::Notice;
@@ -121,7 +121,10 @@ impl Session {
         // A bare word is its own value: SET sql_mode = ANSI, SET x = ON.
         let value = match value {
             ast::Expr::Column(column) if column.table.is_none() => Value::Bytes(column.name.clone().into_bytes()),
-            value => self.evaluate(value)?.0,
+            value => {
+                let (value, ty) = self.evaluate(value)?;
+                Datum::from(value).in_utf8(&ty).into_value()
+            }
         };
         if is_global && of_gtids {
             self.check_gtid_variable(&name, Some(&value))?;

@@ -285,6 +285,10 @@ impl Settings {
     pub(super) fn check(variable: &Variable, value: &Value) -> Result<(), Error> {
         let text = || text(value);
         match variable.name {
+            // No statement can be told from its bytes in such a set.
+            "character_set_client" if charset(&text()).is_ok_and(|id| collation::collation(id).charset.is_wide()) => {
+                Err(variable.wrong_value(collation::collation(charset(&text())?).charset.name()))
+            }
             "character_set_client" | "character_set_connection" | "character_set_database" | "character_set_server" => {
                 charset(&text()).map(|_| ())
             }

@@ -2,7 +2,7 @@
 //!
 //! The longest one that begins at a character counts, and what follows it is looked at anew.
 
-use super::super::utf8;
+use super::super::wide::Encoding;
 
 /// Code points below this have a bit that says whether a contraction begins with them; no other does.
 const HEADS: usize = 1024;
@@ -35,7 +35,7 @@ impl Contractions {
 
     /// The longest contraction that begins with a character and goes on in `rest`: its entry, and its bytes in `rest`.
     #[inline]
-    pub fn find(&self, first: u32, rest: &[u8]) -> Option<(u32, usize)> {
+    pub fn find(&self, encoding: impl Encoding, first: u32, rest: &[u8]) -> Option<(u32, usize)> {
         let head = first as usize;
         if head >= HEADS || self.heads[head / 64] & 1 << (head % 64) == 0 {
             return None;
@@ -43,7 +43,7 @@ impl Contractions {
         self.list.iter().filter(|one| one.characters[0] == first).find_map(|one| {
             let mut bytes = 0;
             for wanted in &one.characters[1..] {
-                let (found, length) = utf8::decode(&rest[bytes..])?;
+                let (found, length) = encoding.code_point(&rest[bytes..])?;
                 if found != *wanted {
                     return None;
                 }

@@ -41,7 +41,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use super::order::{self, Alphabet, Character};
-use super::utf8;
+use super::wide::Encoding;
 use contraction::{Contraction, Contractions};
 use tailoring::Tailoring;
 
@@ -377,8 +377,8 @@ impl Table {
     }
 
     #[inline]
-    fn contraction(&self, code: u32, rest: &[u8]) -> Option<(u32, usize)> {
-        self.contractions.as_ref().and_then(|contractions| contractions.find(code, rest))
+    fn contraction(&self, encoding: impl Encoding, code: u32, rest: &[u8]) -> Option<(u32, usize)> {
+        self.contractions.as_ref().and_then(|contractions| contractions.find(encoding, code, rest))
     }
 
     pub fn has_contractions(&self) -> bool {
@@ -386,14 +386,15 @@ impl Table {
     }
 
     /// The bytes of the longest beginning of `prefix` whose weights begin those of all texts that are LIKE it and more.
-    pub fn plain_prefix(&self, prefix: &[u8]) -> usize {
+    pub fn plain_prefix(&self, encoding: impl Encoding, prefix: &[u8]) -> usize {
         let Some(contractions) = &self.contractions else { return prefix.len() };
-        let (mut rest, mut alike) = (prefix, Vec::new());
-        while let Some((code, bytes)) = utf8::decode(rest) {
+        let (mut at, mut alike, mut starts) = (0, Vec::new(), Vec::new());
+        while let Some((code, bytes)) = encoding.code_point(&prefix[at..]) {
             alike.push(self.alike(code));
-            rest = &rest[bytes..];
+            starts.push(at);
+            at += bytes;
         }
-        utf8::offset_of_char(prefix, contractions.plain_prefix(&alike))
+        starts.get(contractions.plain_prefix(&alike)).copied().unwrap_or(prefix.len())
     }
 
     /// What a character is to LIKE: the same for two whose weights are.
@@ -446,7 +447,7 @@ impl Table {
     }
 
     /// The weights of a level, without those that are zero.
-    pub fn weights(&'static self, text: &[u8], level: usize) -> impl Iterator<Item = u32> {
+    pub fn weights<E: Encoding>(&'static self, encoding: E, text: &[u8], level: usize) -> impl Iterator<Item = u32> {
         let (mut rest, mut current) = (text, Weighs::nothing());
         std::iter::from_fn(move || {
             loop {
@@ -457,12 +458,12 @@ impl Table {
                     return None;
                 }
                 let bytes;
-                (current, bytes) = match utf8::decode(rest) {
-                    Some((code, bytes)) => match self.contraction(code, &rest[bytes..]) {
+                (current, bytes) = match encoding.code_point(rest) {
+                    Some((code, bytes)) => match self.contraction(encoding, code, &rest[bytes..]) {
                         Some((entry, more)) => (Weighs::listed(self.listed(entry, level)), bytes + more),
                         None => (self.weighs(code, level), bytes),
                     },
-                    None => (Weighs::these(&[ILL_FORMED_WEIGHT]), 1),
+                    None => (Weighs::these(&[ILL_FORMED_WEIGHT]), encoding.skipped(rest)),
                 };
                 rest = &rest[bytes..];
             }
@@ -470,35 +471,36 @@ impl Table {
     }
 
     /// The weights of all levels, with a zero between two levels.
-    pub fn all_weights(&'static self, text: &[u8]) -> Vec<u32> {
-        let mut all: Vec<u32> = self.weights(text, 0).collect();
+    pub fn all_weights(&'static self, encoding: impl Encoding, text: &[u8]) -> Vec<u32> {
+        let mut all: Vec<u32> = self.weights(encoding, text, 0).collect();
         for level in 1..self.version.levels() {
             all.push(0);
-            all.extend(self.weights(text, level));
+            all.extend(self.weights(encoding, text, level));
         }
         all
     }
 
-    pub fn compare(&'static self, a: &[u8], b: &[u8]) -> Ordering {
+    pub fn compare(&'static self, encoding: impl Encoding, a: &[u8], b: &[u8]) -> Ordering {
         let common = order::common_prefix(a, b);
         if common == a.len() && common == b.len() {
             return Ordering::Equal;
         }
         // Equal characters weigh the same, but the first difference may lie within one, or within a contraction.
         let start = match self.contractions {
-            None => order::utf8_char_start(a, common).min(order::utf8_char_start(b, common)),
+            None => encoding.start(a, common).min(encoding.start(b, common)),
             Some(_) => 0,
         };
         let (a, b) = (&a[start..], &b[start..]);
         if self.pads {
-            return self.compare_padded(a, b);
+            return self.compare_padded(encoding, a, b);
         }
-        let mut by_level = (0..self.version.levels()).map(|level| self.weights(a, level).cmp(self.weights(b, level)));
+        let by_level = |level| self.weights(encoding, a, level).cmp(self.weights(encoding, b, level));
+        let mut by_level = (0..self.version.levels()).map(by_level);
         by_level.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
-    fn compare_padded(&'static self, a: &[u8], b: &[u8]) -> Ordering {
-        let (mut a, mut b) = (self.weights(a, 0), self.weights(b, 0));
+    fn compare_padded(&'static self, encoding: impl Encoding, a: &[u8], b: &[u8]) -> Ordering {
+        let (mut a, mut b) = (self.weights(encoding, a, 0), self.weights(encoding, b, 0));
         let space = u32::from(self.space);
         loop {
             let (x, y) = match (a.next(), b.next()) {
@@ -511,29 +513,31 @@ impl Table {
         }
     }
 
-    pub fn hash(&'static self, text: &[u8]) -> u64 {
+    pub fn hash(&'static self, encoding: impl Encoding, text: &[u8]) -> u64 {
+        let of_level = |level| self.weights(encoding, text, level);
         match self.pads {
-            true => order::hash_of(self.weights(text, 0), Some(self.space.into())),
-            false => order::hash_of((0..self.version.levels()).flat_map(|level| self.weights(text, level)), None),
+            true => order::hash_of(of_level(0), Some(self.space.into())),
+            false => order::hash_of((0..self.version.levels()).flat_map(of_level), None),
         }
     }
 
-    pub fn sort_key(&'static self, text: &[u8], out: &mut Vec<u8>) {
+    pub fn sort_key(&'static self, encoding: impl Encoding, text: &[u8], out: &mut Vec<u8>) {
         if self.pads {
-            return order::sort_key_of(self.weights(text, 0), self.space.into(), size_of::<u16>(), out);
+            return order::sort_key_of(self.weights(encoding, text, 0), self.space.into(), size_of::<u16>(), out);
         }
         for level in 0..self.version.levels() {
-            self.weights(text, level).for_each(|weight| out.extend_from_slice(&(weight as u16).to_be_bytes()));
+            let weights = self.weights(encoding, text, level);
+            weights.for_each(|weight| out.extend_from_slice(&(weight as u16).to_be_bytes()));
             // Less than any weight.
             out.extend_from_slice(&[0, 0]);
         }
     }
 
     /// Whether a text lies behind all texts whose weights begin with those of `prefix`.
-    pub fn is_behind(&'static self, text: &[u8], prefix: &[u8]) -> bool {
+    pub fn is_behind(&'static self, encoding: impl Encoding, text: &[u8], prefix: &[u8]) -> bool {
         let pad = if self.pads { u32::from(self.space) } else { 0 };
-        let mut weights = self.weights(text, 0);
-        let difference = self.weights(prefix, 0).find_map(|wanted| {
+        let mut weights = self.weights(encoding, text, 0);
+        let difference = self.weights(encoding, prefix, 0).find_map(|wanted| {
             let found = weights.next().unwrap_or(pad);
             (found != wanted).then_some(found > wanted)
         });
@@ -543,22 +547,22 @@ impl Table {
 
 /// Characters as LIKE compares them: their weights are the same if all their weights in the table are.
 #[derive(Clone, Copy)]
-pub(super) struct Alike(pub &'static Table);
+pub(super) struct Alike<E>(pub &'static Table, pub E);
 
-impl Alphabet for Alike {
+impl<E: Encoding> Alphabet for Alike<E> {
     const WEIGHT_BYTES: usize = 4;
 
     #[inline]
     fn first(self, text: &[u8]) -> Character {
-        let Some((code, bytes)) = utf8::decode(text) else {
-            return Character { code: u32::MAX, weight: ILL_FORMED, bytes: 1 };
+        let Some((code, bytes)) = self.1.code_point(text) else {
+            return Character { code: u32::MAX, weight: ILL_FORMED, bytes: self.1.skipped(text) };
         };
         Character { code, weight: self.0.alike(code), bytes }
     }
 
     #[inline]
     fn char_start(self, text: &[u8], at: usize) -> usize {
-        order::utf8_char_start(text, at)
+        self.1.start(text, at)
     }
 }
 
@@ -566,6 +570,7 @@ impl Alphabet for Alike {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::wide::Utf8;
     use super::*;
 
     static TABLES: [&Uca; 13] = [
@@ -585,7 +590,7 @@ mod tests {
     ];
 
     fn weights(of: &'static Uca, text: &str) -> Vec<u32> {
-        of.table().all_weights(text.as_bytes())
+        of.table().all_weights(Utf8, text.as_bytes())
     }
 
     #[test]
@@ -604,7 +609,7 @@ mod tests {
         }
         for version in [&V4_0_0, &V5_2_0] {
             for (one, other) in [("ß", "SS"), ("é", "E"), ("a\u{1}b", "ab"), ("x\u{A0}", "x"), ("é", "e\u{301}")] {
-                let order = version.table().compare(one.as_bytes(), other.as_bytes());
+                let order = version.table().compare(Utf8, one.as_bytes(), other.as_bytes());
                 assert_eq!(order, Ordering::Equal, "{version:?}: {one:?} and {other:?}");
             }
         }
@@ -636,7 +641,7 @@ mod tests {
             }
         }
         let first_different_level = |one: &str, other: &str| {
-            let differ = |of: &'static Uca| of.table().compare(one.as_bytes(), other.as_bytes()).is_ne();
+            let differ = |of: &'static Uca| of.table().compare(Utf8, one.as_bytes(), other.as_bytes()).is_ne();
             [&AI_CI, &AS_CI, &AS_CS].into_iter().position(differ).map(|at| at + 1)
         };
         for (one, other, level) in [
@@ -652,7 +657,7 @@ mod tests {
             assert_eq!(first_different_level(one, other), level, "{one:?} and {other:?}");
         }
         // An accent counts where nothing differs without accents.
-        let order = |one: &str, other: &str| AS_CS.table().compare(one.as_bytes(), other.as_bytes());
+        let order = |one: &str, other: &str| AS_CS.table().compare(Utf8, one.as_bytes(), other.as_bytes());
         for sorted in [["cote", "côte"], ["côte", "cotf"], ["ab", "Ab"], ["Ab", "aC"], ["a", "Á"]] {
             assert_eq!(order(sorted[0], sorted[1]), Ordering::Less, "{sorted:?}");
         }
@@ -660,7 +665,7 @@ mod tests {
 
     /// The definition: both texts as weights, the shorter one padded where spaces do not count.
     fn compare_slowly(table: &'static Table, a: &[u8], b: &[u8]) -> Ordering {
-        let (mut a, mut b) = (table.all_weights(a), table.all_weights(b));
+        let (mut a, mut b) = (table.all_weights(Utf8, a), table.all_weights(Utf8, b));
         if table.pads {
             let length = a.len().max(b.len());
             a.resize(length, table.space.into());
@@ -673,7 +678,7 @@ mod tests {
         #[test]
         fn like_knows_what_weighs_the_same(a: char, b: char) {
             for version in TABLES {
-                let first = |c: char| Alike(version.table()).first(c.to_string().as_bytes()).weight;
+                let first = |c: char| Alike(version.table(), Utf8).first(c.to_string().as_bytes()).weight;
                 let same = weights(version, &a.to_string()) == weights(version, &b.to_string());
                 prop_assert_eq!(first(a) == first(b), same, "{:?}: {:?} and {:?}", version, a, b);
                 prop_assert_eq!(first(a), first(a));
@@ -693,18 +698,18 @@ mod tests {
                 for (a, b) in [(a.as_bytes(), b.as_bytes()), (&bytes, a.as_bytes())] {
                     let order = compare_slowly(table, a, b);
                     let (mut first, mut second) = (Vec::new(), Vec::new());
-                    table.sort_key(a, &mut first);
-                    table.sort_key(b, &mut second);
+                    table.sort_key(Utf8, a, &mut first);
+                    table.sort_key(Utf8, b, &mut second);
                     prop_assert_eq!(first.cmp(&second), order);
                     prop_assert!(order == Ordering::Equal || !(first.starts_with(&second) || second.starts_with(&first)));
-                    prop_assert!(order != Ordering::Equal || table.hash(a) == table.hash(b));
+                    prop_assert!(order != Ordering::Equal || table.hash(Utf8, a) == table.hash(Utf8, b));
                     if std::str::from_utf8(a).is_ok() {
-                        prop_assert_eq!(table.compare(a, b), order);
+                        prop_assert_eq!(table.compare(Utf8, a, b), order);
                         // Nothing that begins with b follows what lies behind such texts.
                         let longer = [b, a].concat();
-                        let b = &b[..table.plain_prefix(b)];
-                        prop_assert!(!table.is_behind(a, b) || table.compare(a, &longer) == Ordering::Greater);
-                        prop_assert!(!table.is_behind(&longer, b));
+                        let b = &b[..table.plain_prefix(Utf8, b)];
+                        prop_assert!(!table.is_behind(Utf8, a, b) || table.compare(Utf8, a, &longer) == Ordering::Greater);
+                        prop_assert!(!table.is_behind(Utf8, &longer, b));
                     }
                 }
             }

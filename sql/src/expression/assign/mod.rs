@@ -115,6 +115,11 @@ pub fn assign<'a>(
         Datum::Json(document) if *target.ty != ColumnType::Json => assignment.scalar(document)?,
         value => value,
     };
+    let value = match target.is_numeric() || TypeInfo::of_column(target.ty, true).is_temporal() {
+        // Numbers and dates are read of UTF-8; a text goes into other columns by its own character set.
+        true => value.in_utf8(source),
+        false => value,
+    };
     match target.ty {
         ColumnType::Int { bytes, unsigned: false } => {
             let (low, high) = int_range(*bytes);
@@ -136,7 +141,10 @@ pub fn assign<'a>(
         ColumnType::Char { chars, collation } => {
             let text = assignment.text(shortened(value, source, *chars, mode), source, *collation)?;
             // Stored without the spaces that pad it.
-            assignment.fit_chars(text, *chars, *collation).map(|text| Datum::Bytes(trim_spaces(text)))
+            {
+                let charset = format::collation::collation(*collation).charset;
+                assignment.fit_chars(text, *chars, *collation).map(|text| Datum::Bytes(trim_spaces(text, charset)))
+            }
         }
         ColumnType::VarChar { chars, collation } => {
             let text = assignment.text(shortened(value, source, *chars, mode), source, *collation)?;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use format::collation::{Charset, CollationId, collation, convert, without_spaces};
+use format::collation::{Charset, CollationId, collation, convert};
 use format::value::ColumnType;
 
 use super::{AssignMode, Assignment};
@@ -24,7 +24,10 @@ impl Assignment<'_, '_> {
             return Ok(text);
         }
         let text = if from == to || from == Charset::Binary || from.converts_verbatim(to) {
-            text
+            match from == Charset::Binary && to.missing_zeros(&text) > 0 {
+                true => self.whole_units(text, to),
+                false => text,
+            }
         } else {
             let mut converted = Vec::with_capacity(text.len() * 2);
             if !convert(&text, from, to, &mut converted) {
@@ -38,6 +41,13 @@ impl Assignment<'_, '_> {
             return Ok(truncate(text, valid));
         }
         Ok(text)
+    }
+
+    /// Bytes that are no text yet, with zeros in front, so that they are units of the column's character set.
+    fn whole_units<'a>(&self, bytes: Cow<'a, [u8]>, to: Charset) -> Cow<'a, [u8]> {
+        let mut whole = Vec::with_capacity(bytes.len() + 4);
+        convert(&bytes, Charset::Binary, to, &mut whole);
+        Cow::Owned(whole)
     }
 
     fn incorrect_string(&self, text: &[u8], at: usize) -> Result<()> {
@@ -78,7 +88,8 @@ impl Assignment<'_, '_> {
     }
 
     fn too_long<'a>(&self, text: Cow<'a, [u8]>, end: usize) -> Result<Cow<'a, [u8]>> {
-        if text[end..].iter().all(|byte| *byte == b' ') {
+        let charset = self.target.ty.collation().map_or(Charset::Binary, |id| collation(id).charset);
+        if charset.without_spaces(&text[end..]).is_empty() {
             let is_char = matches!(self.target.ty, ColumnType::Char { .. });
             if !is_char {
                 let note = Error::data_truncated(self.target.name, self.row).message;
@@ -107,12 +118,13 @@ impl Assignment<'_, '_> {
         id: CollationId,
     ) -> Result<Datum<'a>> {
         if let Datum::Bytes(_) = &value {
-            let text = trim_spaces(self.text(value, source, id)?);
+            let charset = collation(id).charset;
+            let text = trim_spaces(self.text(value, source, id)?, charset);
             if let Some(index) = self.target.ty.enum_index(&text) {
                 return Ok(Datum::UInt(index as u64));
             }
             // A number written as text is an index, if no member is called so.
-            let index = std::str::from_utf8(&text).ok().and_then(|text| text.parse::<usize>().ok());
+            let index = number_of(&text, charset).and_then(|index| usize::try_from(index).ok());
             if let Some(index) = index.filter(|index| (1..=members).contains(index)) {
                 return Ok(Datum::UInt(index as u64));
             }
@@ -136,17 +148,18 @@ impl Assignment<'_, '_> {
     ) -> Result<Datum<'a>> {
         let all = if members >= 64 { u64::MAX } else { (1 << members) - 1 };
         if let Datum::Bytes(_) = &value {
-            let text = trim_spaces(self.text(value, source, id)?);
+            let charset = collation(id).charset;
+            let text = trim_spaces(self.text(value, source, id)?, charset);
             if let Some(mask) = self.target.ty.set_mask(&text) {
                 return Ok(Datum::UInt(mask));
             }
-            let mask = std::str::from_utf8(&text).ok().and_then(|text| text.parse::<u64>().ok());
+            let mask = number_of(&text, charset);
             if let Some(mask) = mask.filter(|mask| *mask <= all) {
                 return Ok(Datum::UInt(mask));
             }
             self.truncated()?;
             // Those that are members are kept.
-            let known = text.split(|byte| *byte == b',').filter_map(|name| self.target.ty.set_mask(name));
+            let known = charset.split(&text, b',').filter_map(|name| self.target.ty.set_mask(name));
             return Ok(Datum::UInt(known.fold(0, |mask, bit| mask | bit)));
         }
         let mask = match value {
@@ -234,8 +247,15 @@ fn first_lost(text: &[u8], from: Charset, to: Charset) -> usize {
     at
 }
 
-pub(super) fn trim_spaces(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    let kept = without_spaces(&text).len();
+/// The number that a text is, and nothing else.
+fn number_of(text: &[u8], charset: Charset) -> Option<u64> {
+    let mut utf8 = Vec::new();
+    convert(text, charset, Charset::Utf8mb4, &mut utf8);
+    std::str::from_utf8(&utf8).ok()?.parse().ok()
+}
+
+pub(super) fn trim_spaces(text: Cow<'_, [u8]>, charset: Charset) -> Cow<'_, [u8]> {
+    let kept = charset.without_spaces(&text).len();
     truncate(text, kept)
 }
 

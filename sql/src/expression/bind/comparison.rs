@@ -1,6 +1,6 @@
 //! Comparisons: operands are brought to a common type first; IN, BETWEEN, CASE.
 
-use format::collation::collation;
+use format::collation::{Charset, collation};
 use format::value::{Value, Zone, parse_datetime, parse_time};
 
 use super::{Binder, Subquery, condition};
@@ -96,7 +96,14 @@ impl Binder<'_> {
         if let Some(how) = self.number_operand(right, left)? {
             return Ok(how);
         }
+        if left.ty.is_string() && right.ty.is_string() && (functions::is_wide(left) || functions::is_wide(right)) {
+            functions::widen_literals(&mut [&mut *left, &mut *right]);
+        }
         let how = comparison_of(&left.ty, &right.ty, operation)?;
+        if !matches!(how, Comparison::String(_) | Comparison::ByValue(_)) {
+            functions::in_utf8(left);
+            functions::in_utf8(right);
+        }
         match how {
             Comparison::String(id) => {
                 convert_charset(left, collation(id).charset);
@@ -311,8 +318,19 @@ impl Binder<'_> {
         at: usize,
         how: Comparison,
     ) -> Result<()> {
-        let Comparison::String(id) = how else { return Ok(()) };
-        let (column, charset) = (&subquery.columns[at], collation(id).charset);
+        let column = &subquery.columns[at];
+        let charset = match how {
+            Comparison::String(id) => collation(id).charset,
+            Comparison::ByValue(_) => return Ok(()),
+            // A number or a date is read of UTF-8.
+            _ => {
+                functions::in_utf8(expr);
+                match column.is_string() && column.charset().is_wide() {
+                    true => return self.scope.convert_subquery(subquery.id, at, Charset::Utf8mb4),
+                    false => return Ok(()),
+                }
+            }
+        };
         convert_charset(expr, charset);
         if !column.is_string() || column.charset() == charset || column.charset().converts_verbatim(charset) {
             return Ok(());
@@ -438,6 +456,11 @@ fn is_text(expr: &Expr) -> bool {
 
 /// Brings a string and those it is compared with into the character set of the one collation that all agree on.
 fn as_strings(value: &mut Expr, others: &mut [(Comparison, Expr)], operation: &str) -> Result<()> {
+    if functions::is_wide(value) || others.iter().any(|(_, other)| functions::is_wide(other)) {
+        let mut all: Vec<&mut Expr> = others.iter_mut().map(|(_, other)| other).collect();
+        all.push(&mut *value);
+        functions::widen_literals(&mut all);
+    }
     let types: Vec<TypeInfo> = std::iter::once(value.ty).chain(others.iter().map(|(_, other)| other.ty)).collect();
     let id = aggregate_collations(&types, operation)?.0;
     let charset = collation(id).charset;

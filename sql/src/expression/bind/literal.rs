@@ -35,7 +35,10 @@ impl Binder<'_> {
             }
             Literal::String { bytes, charset } => {
                 let (id, bytes) = match charset {
-                    Some(name) => (charset_by_name(name)?.default_collation(), bytes.clone()),
+                    Some(name) => {
+                        let charset = charset_by_name(name)?;
+                        (charset.default_collation(), whole_units(bytes, charset))
+                    }
                     None => (self.connection, self.as_connection(bytes)),
                 };
                 let set = collation(id).charset;
@@ -49,10 +52,12 @@ impl Binder<'_> {
                 Expr::constant(Value::Bytes(bytes.clone()), TypeInfo::bit_literal(bytes.len() as u32))
             }
             Literal::Hex { bytes, charset: Some(name) } | Literal::Bit { bytes, charset: Some(name) } => {
-                let id = charset_by_name(name)?.default_collation();
-                check_introduced(collation(id).charset, bytes)?;
-                let ty = TypeInfo::string(bytes.len() as u32, id, Coercibility::Literal).not_null();
-                Expr::constant(Value::Bytes(bytes.clone()), ty)
+                let charset = charset_by_name(name)?;
+                let bytes = whole_units(bytes, charset);
+                check_introduced(charset, &bytes)?;
+                let length = bytes.len() as u32 / u32::from(charset.bytes_min());
+                let ty = TypeInfo::string(length, charset.default_collation(), Coercibility::Literal).not_null();
+                Expr::constant(Value::Bytes(bytes), ty)
             }
             Literal::Date(text) => {
                 let parsed = parse_date(text);
@@ -146,6 +151,13 @@ impl Binder<'_> {
             _ => return Ok(None),
         }))
     }
+}
+
+/// Bytes behind an introducer, with zeros in front where its character set has units of several bytes.
+fn whole_units(bytes: &[u8], charset: Charset) -> Vec<u8> {
+    let mut whole = Vec::with_capacity(bytes.len() + 4);
+    format::collation::convert(bytes, Charset::Binary, charset, &mut whole);
+    whole
 }
 
 /// The bytes behind an introducer must be text of its character set.

@@ -25,7 +25,7 @@ use storage::Table;
 use super::arrays;
 use super::bit_strings;
 use super::fulltext::Search;
-use super::functions::{self, Typing, agree, as_number};
+use super::functions::{self, Typing, agree, as_number, convert_charset};
 use super::pattern::{self, Regex};
 use super::rule::comparison_of;
 use super::{Expr, Node, SessionState, StoredFunctions, typing};
@@ -224,7 +224,7 @@ impl<'a> Binder<'a> {
             ast::Expr::InQuery { expr, query, negated } => self.in_query(expr, query, *negated),
             ast::Expr::Like { expr, pattern, escape, negated } => {
                 let mut operands = [self.bind(expr)?, self.bind(pattern)?];
-                let escape = match escape {
+                let mut escape = match escape {
                     Some(escape) => Some(Box::new(self.bind(escape)?)),
                     None if self.mode.has(SqlMode::NO_BACKSLASH_ESCAPES) => {
                         Some(Box::new(self.literal(&Literal::String { bytes: Vec::new(), charset: None })?))
@@ -232,6 +232,9 @@ impl<'a> Binder<'a> {
                     None => None,
                 };
                 let id = agree(&mut operands, self.connection, "like")?.0;
+                if let Some(escape) = &mut escape {
+                    convert_charset(escape, collation(id).charset);
+                }
                 let nullable = operands.iter().any(|operand| operand.ty.nullable);
                 let [expr, pattern] = operands.map(Box::new);
                 Ok(condition(Node::Like { expr, pattern, escape, collation: id, negated: *negated }, nullable))
@@ -314,13 +317,13 @@ impl<'a> Binder<'a> {
                 Ok(Expr { node: Node::Trim { side: *side, remove, expr }, ty })
             }
             ast::Expr::Extract { unit, expr } => {
-                let expr = Box::new(self.bind(expr)?);
+                let expr = Box::new(self.bind_utf8(expr)?);
                 Ok(Expr { node: Node::Extract { unit: *unit, expr }, ty: TypeInfo::bigint(21) })
             }
             ast::Expr::DateAdd { expr, interval, unit, subtract } => self.date_add(expr, interval, *unit, *subtract),
             ast::Expr::TimestampAdd { unit, interval, expr } => self.date_add(expr, interval, *unit, false),
             ast::Expr::TimestampDiff { unit, from, to } => {
-                let (from, to) = (Box::new(self.bind(from)?), Box::new(self.bind(to)?));
+                let (from, to) = (Box::new(self.bind_utf8(from)?), Box::new(self.bind_utf8(to)?));
                 Ok(Expr { node: Node::TimestampDiff { unit: *unit, from, to }, ty: TypeInfo::bigint(21) })
             }
             ast::Expr::Char { args, charset } => {
@@ -369,6 +372,13 @@ impl<'a> Binder<'a> {
     pub fn bind_number(&mut self, expr: &ast::Expr) -> Result<Expr> {
         let mut bound = self.bind(expr)?;
         as_number(&mut bound);
+        Ok(bound)
+    }
+
+    /// Binds an operand of which a date or the like is read.
+    fn bind_utf8(&mut self, expr: &ast::Expr) -> Result<Expr> {
+        let mut bound = self.bind(expr)?;
+        functions::in_utf8(&mut bound);
         Ok(bound)
     }
 
@@ -456,7 +466,7 @@ impl<'a> Binder<'a> {
             max_allowed_packet_bytes: self.max_allowed_packet_bytes,
         };
         let ty = (function.typing)(&mut typing)?;
-        Ok(Expr { node: Node::Call { function, args }, ty })
+        Ok(functions::call(function, args, ty))
     }
 
     /// A stored function, if there is one of the name.
@@ -484,7 +494,7 @@ impl<'a> Binder<'a> {
                 _ => "CAST-ing data to array of this type",
             }));
         };
-        let expr = self.bind(expr)?;
+        let expr = self.bind_utf8(expr)?;
         let ty = TypeInfo::binary_string(u32::MAX).nullable(true);
         Ok(Expr { node: Node::CastArray { expr: Box::new(expr), elements }, ty })
     }
@@ -537,7 +547,11 @@ impl<'a> Binder<'a> {
             to,
             CastType::Signed | CastType::Unsigned | CastType::Decimal { .. } | CastType::Double | CastType::Float
         );
-        let expr = if is_number { self.bind_number(expr)? } else { self.bind(expr)? };
+        let expr = match to {
+            _ if is_number => self.bind_number(expr)?,
+            CastType::Char { .. } | CastType::Binary { .. } => self.bind(expr)?,
+            _ => self.bind_utf8(expr)?,
+        };
         let id = match to {
             CastType::Char { charset, binary, .. } => {
                 let id = match charset {
@@ -569,6 +583,9 @@ impl<'a> Binder<'a> {
         let collation = Collation::by_name(name).ok_or_else(|| Error::unknown_collation(name))?;
         let charset =
             if expr.ty.is_string() { expr.ty.charset() } else { format::collation::collation(self.connection).charset };
+        if !expr.ty.is_string() && charset.is_wide() && collation.charset == charset {
+            convert_charset(&mut expr, charset);
+        }
         if collation.charset != charset {
             // utf8mb3 text is utf8mb4 text; MySQL refuses, since the names do not match.
             return Err(Error::collation_charset_mismatch(collation.name, charset.name()));
@@ -597,9 +614,9 @@ impl<'a> Binder<'a> {
         unit: ast::IntervalUnit,
         subtract: bool,
     ) -> Result<Expr> {
-        let (expr, interval) = (Box::new(self.bind(expr)?), Box::new(self.bind(interval)?));
+        let (expr, interval) = (Box::new(self.bind_utf8(expr)?), Box::new(self.bind_utf8(interval)?));
         let ty = typing::date_add(&expr.ty, &interval.ty, unit, self.connection);
-        Ok(Expr { node: Node::DateAdd { expr, interval, unit, subtract }, ty })
+        Ok(functions::from_utf8(Expr { node: Node::DateAdd { expr, interval, unit, subtract }, ty }))
     }
 }
 

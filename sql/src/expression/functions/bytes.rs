@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use format::collation::CollationId;
+use format::collation::{Charset, CollationId, convert};
 use format::value::write_double_fixed;
 
 use super::address::wrong_value;
@@ -16,22 +16,22 @@ use crate::statements::sums::time_with_unit;
 use crate::types::{Coercibility, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::new("hex", (1, 1), hex_type, hex),
+    Function::new("hex", (1, 1), hex_type, hex).of_bytes(),
     Function::new("unhex", (1, 1), unhex_type, unhex),
-    Function::new("char", (1, MANY), char_type, char_),
+    Function::new("char", (1, MANY), char_type, char_).of_any_text(),
     Function::new("format", (2, 3), format_type, format_number),
     Function::new("format_pico_time", (1, 1), pico_time_type, format_pico_time),
     Function::new("load_file", (1, 1), file_type, load_file).volatile(),
     Function::new("format_bytes", (1, 1), pico_time_type, format_bytes),
     Function::new("sys.format_bytes", (1, 1), pico_time_type, sys_format_bytes),
     Function::new("sys.format_time", (1, 1), pico_time_type, format_time),
-    Function::new("length", (1, 1), typings::int, length),
-    Function::new("octet_length", (1, 1), typings::int, length),
-    Function::new("bit_length", (1, 1), typings::bigint, bit_length),
-    Function::new("char_length", (1, 1), typings::int, char_length),
-    Function::new("character_length", (1, 1), typings::int, char_length),
-    Function::new("ascii", (1, 1), typings::int, ascii),
-    Function::new("ord", (1, 1), typings::bigint, ord),
+    Function::new("length", (1, 1), typings::int, length).of_bytes(),
+    Function::new("octet_length", (1, 1), typings::int, length).of_bytes(),
+    Function::new("bit_length", (1, 1), typings::bigint, bit_length).of_bytes(),
+    Function::new("char_length", (1, 1), typings::int, char_length).of_bytes(),
+    Function::new("character_length", (1, 1), typings::int, char_length).of_bytes(),
+    Function::new("ascii", (1, 1), typings::int, ascii).of_bytes(),
+    Function::new("ord", (1, 1), typings::bigint, ord).of_bytes(),
 ];
 
 fn hex_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -168,6 +168,7 @@ fn unhex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 /// CHAR(n, ...): the bytes of the numbers, in the character set of USING.
 fn char_<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let charset = call.charset();
     let mut out = Vec::with_capacity(call.args.len());
     for index in 0..call.args.len() {
         let value = call.arg(index)?;
@@ -176,9 +177,8 @@ fn char_<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         }
         let bytes = (value.to_i64(call.context)? as u32).to_be_bytes();
         let leading = bytes.iter().take_while(|byte| **byte == 0).count().min(3);
-        out.extend_from_slice(&bytes[leading..]);
+        convert(&bytes[leading..], Charset::Binary, charset, &mut out);
     }
-    let charset = call.charset();
     let valid = charset.well_formed_prefix(&out);
     if valid < out.len() {
         let hex: String = out[valid..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();

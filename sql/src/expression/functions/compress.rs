@@ -18,9 +18,9 @@ use crate::expression::Datum;
 use crate::types::{Coercibility, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::new("compress", (1, 1), compressed_type, compress),
-    Function::new("uncompress", (1, 1), uncompressed_type, uncompress),
-    Function::new("uncompressed_length", (1, 1), typings::bigint_or_null, uncompressed_length),
+    Function::new("compress", (1, 1), compressed_type, compress).of_bytes(),
+    Function::new("uncompress", (1, 1), uncompressed_type, uncompress).of_bytes(),
+    Function::new("uncompressed_length", (1, 1), typings::bigint_or_null, uncompressed_length).of_bytes(),
 ];
 
 /// zlib's default.

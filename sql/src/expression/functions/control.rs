@@ -13,16 +13,16 @@ use crate::types::{Kind, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
     // No aggregate: it only says that any row of a group will do.
-    Function::new("any_value", (1, 1), |typing| Ok(typing.args[0].ty.stored()), |call| call.arg(0)),
-    Function::new("if", (3, 3), if_type, if_),
-    Function::new("ifnull", (2, 2), coalesce_type, coalesce),
-    Function::new("nvl", (2, 2), coalesce_type, coalesce),
-    Function::new("coalesce", (1, MANY), coalesce_type, coalesce),
-    Function::new("nullif", (2, 2), nullif_type, nullif),
-    Function::new("greatest", (2, MANY), extreme_type, greatest),
-    Function::new("least", (2, MANY), extreme_type, least),
+    Function::new("any_value", (1, 1), |typing| Ok(typing.args[0].ty.stored()), |call| call.arg(0)).of_choice(),
+    Function::new("if", (3, 3), if_type, if_).of_choice(),
+    Function::new("ifnull", (2, 2), coalesce_type, coalesce).of_choice(),
+    Function::new("nvl", (2, 2), coalesce_type, coalesce).of_choice(),
+    Function::new("coalesce", (1, MANY), coalesce_type, coalesce).of_choice(),
+    Function::new("nullif", (2, 2), nullif_type, nullif).of_choice(),
+    Function::new("greatest", (2, MANY), extreme_type, greatest).of_choice(),
+    Function::new("least", (2, MANY), extreme_type, least).of_choice(),
     Function::new("interval", (2, MANY), typings::int, interval),
-    Function::new("isnull", (1, 1), isnull_type, isnull),
+    Function::new("isnull", (1, 1), isnull_type, isnull).of_choice(),
 ];
 
 /// The common type of the arguments from `from` on, with strings in one character set.

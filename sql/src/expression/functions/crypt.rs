@@ -30,10 +30,10 @@ const BLOCK_BYTES: usize = 16;
 const RANDOM_BYTES_MAX: i64 = 1024;
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::new("aes_encrypt", (2, 6), encrypted_type, aes_encrypt),
-    Function::new("aes_decrypt", (2, 6), decrypted_type, aes_decrypt),
+    Function::new("aes_encrypt", (2, 6), encrypted_type, aes_encrypt).of_bytes(),
+    Function::new("aes_decrypt", (2, 6), decrypted_type, aes_decrypt).of_bytes(),
     Function::new("random_bytes", (1, 1), random_type, random_bytes).volatile(),
-    Function::new("password", (1, 1), password_type, password),
+    Function::new("password", (1, 1), password_type, password).of_bytes(),
 ];
 
 fn encrypted_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {

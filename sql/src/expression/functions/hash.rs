@@ -16,13 +16,13 @@ use crate::types::{Coercibility, TypeInfo};
 const DIGEST_BYTES_MAX: usize = 1024;
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::new("md5", (1, 1), digest_type, md5),
-    Function::new("sha1", (1, 1), digest_type, sha1),
-    Function::new("sha", (1, 1), digest_type, sha1),
-    Function::new("sha2", (2, 2), digest_type, sha2),
-    Function::new("crc32", (1, 2), |_| Ok(TypeInfo::int(10).unsigned()), crc32),
-    Function::new("crc32c", (1, 2), typings::bigint_unsigned, crc32c),
-    Function::new("to_base64", (1, 1), base64_type, to_base64),
+    Function::new("md5", (1, 1), digest_type, md5).of_bytes(),
+    Function::new("sha1", (1, 1), digest_type, sha1).of_bytes(),
+    Function::new("sha", (1, 1), digest_type, sha1).of_bytes(),
+    Function::new("sha2", (2, 2), digest_type, sha2).of_bytes(),
+    Function::new("crc32", (1, 2), |_| Ok(TypeInfo::int(10).unsigned()), crc32).of_bytes(),
+    Function::new("crc32c", (1, 2), typings::bigint_unsigned, crc32c).of_bytes(),
+    Function::new("to_base64", (1, 1), base64_type, to_base64).of_bytes(),
     Function::new("from_base64", (1, 1), from_base64_type, from_base64),
     Function::new("statement_digest", (1, 1), digest_type, statement_digest),
     Function::new("statement_digest_text", (1, 1), digest_text_type, statement_digest_text),

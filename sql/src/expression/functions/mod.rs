@@ -68,6 +68,8 @@ pub struct Function {
     pub args_max: usize,
     /// Equal arguments give equal results, and nothing else happens.
     pub deterministic: bool,
+    /// In which character set it takes and gives texts whose characters have two bytes or more.
+    pub texts: Texts,
     /// The type of the result, when the arguments are bound.
     pub typing: fn(&mut Typing<'_>) -> Result<TypeInfo>,
     pub eval: for<'a> fn(&Call<'a>) -> Result<Datum<'a>>,
@@ -81,7 +83,31 @@ impl Function {
         typing: fn(&mut Typing<'_>) -> Result<TypeInfo>,
         eval: for<'a> fn(&Call<'a>) -> Result<Datum<'a>>,
     ) -> Function {
-        Function { name, args_min: args.0, args_max: args.1, deterministic: true, typing, eval }
+        Function { name, args_min: args.0, args_max: args.1, deterministic: true, texts: Texts::Utf8, typing, eval }
+    }
+
+    /// The same, of the bytes of texts in their own character set, which gives no text or one of ASCII.
+    pub const fn of_bytes(mut self) -> Function {
+        self.texts = Texts::Bytes;
+        self
+    }
+
+    /// The same, of texts in their own character set, which gives such.
+    pub const fn of_any_text(mut self) -> Function {
+        self.texts = Texts::Own;
+        self
+    }
+
+    /// The same, which gives one of its arguments.
+    pub const fn of_choice(mut self) -> Function {
+        self.texts = Texts::Choice;
+        self
+    }
+
+    /// The same, whose result is not what its type says.
+    pub const fn operand(mut self) -> Function {
+        self.texts = Texts::Operand;
+        self
     }
 
     /// The same, but not constant for constant arguments.
@@ -89,6 +115,21 @@ impl Function {
         self.deterministic = false;
         self
     }
+}
+
+/// How a function has to do with texts whose characters have two bytes or more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Texts {
+    /// It takes them in UTF-8, and gives a text in UTF-8 that becomes one of the result's character set.
+    Utf8,
+    /// It takes them as they are. The text that it gives is ASCII.
+    Bytes,
+    /// It takes and gives them as they are.
+    Own,
+    /// As `Own` if its result is a text, else as `Utf8`.
+    Choice,
+    /// It takes them in UTF-8. The result is a value beside which another one is compared.
+    Operand,
 }
 
 /// Any number of arguments.
@@ -255,6 +296,9 @@ pub mod typings {
 
 /// Converts arguments to the character set of the collation they agree on.
 pub fn agree(args: &mut [Expr], connection: CollationId, operation: &str) -> Result<(CollationId, Coercibility)> {
+    if args.iter().any(is_wide) {
+        widen_literals(&mut args.iter_mut().collect::<Vec<_>>());
+    }
     let types: Vec<TypeInfo> = args.iter().map(|arg| arg.ty).collect();
     let (mut id, mut coercibility) = aggregate_collations(&types, operation)?;
     if coercibility == Coercibility::Numeric && !types.iter().any(TypeInfo::is_string) {
@@ -271,13 +315,92 @@ pub fn agree(args: &mut [Expr], connection: CollationId, operation: &str) -> Res
 /// Wraps a string expression of another character set. Numbers are ASCII and fit anywhere.
 pub fn convert_charset(arg: &mut Expr, charset: Charset) {
     let from = arg.ty.charset();
-    if !arg.ty.is_string() || from == charset || charset == Charset::Binary || from.converts_verbatim(charset) {
+    if !arg.ty.is_string() && charset.is_wide() && arg.ty.kind != Kind::Null {
+        // A number has no text in such a set until it is converted.
+        let ty = TypeInfo::string(arg.ty.length, charset.default_collation(), Coercibility::Numeric);
+        let ty = ty.nullable(arg.ty.nullable);
+        let inner = std::mem::replace(arg, Expr::null());
+        *arg = Expr { node: Node::ToCharset { expr: Box::new(inner), to: charset }, ty };
+        return;
+    }
+    // Bytes become whole units of a wide set.
+    let is_verbatim = from.converts_verbatim(charset) && !charset.is_wide();
+    if !arg.ty.is_string() || from == charset || charset == Charset::Binary || is_verbatim {
         return;
     }
     let mut ty = arg.ty.stored();
     ty.collation = charset.default_collation();
     let inner = std::mem::replace(arg, Expr::null());
     *arg = Expr { node: Node::ToCharset { expr: Box::new(inner), to: charset }, ty };
+}
+
+/// Whether an expression is a text whose characters have two bytes or more.
+pub fn is_wide(expr: &Expr) -> bool {
+    expr.ty.is_string() && expr.ty.charset().is_wide()
+}
+
+/// The text of a literal of nothing but ASCII, which goes with texts of any character set.
+fn ascii_literal(expr: &Expr) -> Option<Vec<u8>> {
+    let Node::Constant(Value::Bytes(bytes)) = &expr.node else { return None };
+    if !expr.ty.is_string() || expr.ty.is_binary() || expr.ty.coercibility != Coercibility::Literal {
+        return None;
+    }
+    let mut ascii = Vec::new();
+    (format::collation::convert(bytes, expr.ty.charset(), Charset::Ascii, &mut ascii)).then_some(ascii)
+}
+
+/// Literals of ASCII beside a text of a wide character set that is no such literal become literals of that set.
+pub fn widen_literals(args: &mut [&mut Expr]) {
+    let Some(wide) = args.iter().find(|arg| is_wide(arg) && ascii_literal(arg).is_none()) else { return };
+    let charset = wide.ty.charset();
+    for arg in args {
+        if !is_wide(arg)
+            && let Some(ascii) = ascii_literal(arg)
+        {
+            let mut text = Vec::new();
+            format::collation::convert(&ascii, Charset::Ascii, charset, &mut text);
+            arg.node = Node::Constant(Value::Bytes(text));
+            arg.ty.collation = charset.default_collation();
+        }
+    }
+}
+
+/// Brings a text whose characters have two bytes or more to UTF-8, under the collation that compares as its own does.
+pub fn in_utf8(arg: &mut Expr) {
+    if !arg.ty.is_string() || !arg.ty.charset().is_wide() || arg.ty.kind == Kind::Parameter {
+        return;
+    }
+    let mut ty = arg.ty.stored();
+    ty.collation = collation(ty.collation).in_utf8();
+    let inner = std::mem::replace(arg, Expr::null());
+    *arg = Expr { node: Node::ToCharset { expr: Box::new(inner), to: Charset::Utf8mb4 }, ty };
+}
+
+/// An expression that gives UTF-8 whatever the character set of its type is: converted to that one.
+pub fn from_utf8(expr: Expr) -> Expr {
+    if !expr.ty.is_string() || !expr.ty.charset().is_wide() {
+        return expr;
+    }
+    let (ty, to) = (expr.ty, expr.ty.charset());
+    let mut inner = expr;
+    inner.ty.collation = collation(ty.collation).in_utf8();
+    Expr { node: Node::ToCharset { expr: Box::new(inner), to }, ty }
+}
+
+/// A call of a function with arguments that its typing has seen.
+pub fn call(function: &'static Function, mut args: Vec<Expr>, ty: TypeInfo) -> Expr {
+    let (takes_utf8, gives_utf8) = match function.texts {
+        Texts::Utf8 => (true, true),
+        Texts::Bytes => (false, true),
+        Texts::Own => (false, false),
+        Texts::Choice => (!ty.is_string(), false),
+        Texts::Operand => (true, false),
+    };
+    if takes_utf8 {
+        args.iter_mut().for_each(in_utf8);
+    }
+    let call = Expr { node: Node::Call { function, args }, ty };
+    if gives_utf8 { from_utf8(call) } else { call }
 }
 
 pub fn constant_int(expr: &Expr) -> Option<i64> {
@@ -289,13 +412,14 @@ pub fn constant_int(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// An ENUM or SET column as its number, which is a signed one; x'41' and b'01' as the number of their bits.
+/// An ENUM or SET column as its number, which is a signed one; x'41' and b'01' as the number of their bits; and what a
+/// number is read of in UTF-8.
 pub fn as_number(expr: &mut Expr) {
     if let Node::Constant(Value::Bytes(bytes)) = &expr.node {
         if expr.ty.is_bit_literal() {
             *expr = Expr::constant(Value::UInt(super::datum::bits_of(bytes)), TypeInfo::bigint_unsigned(21).not_null());
         }
-        return;
+        return in_utf8(expr);
     }
     // IF and NULLIF hand a literal on as it is; what COALESCE and CASE make of it is a string of bytes.
     if let Node::Call { function, args } = &mut expr.node
@@ -308,7 +432,7 @@ pub fn as_number(expr: &mut Expr) {
                 expr.ty = TypeInfo::bigint_unsigned(21).nullable(expr.ty.nullable);
             }
         }
-        return;
+        return in_utf8(expr);
     }
     if expr.ty.is_string()
         && is_moment(expr)
@@ -321,7 +445,7 @@ pub fn as_number(expr: &mut Expr) {
     let (slot, ty) = match expr.node {
         Node::EnumName { slot, .. } => (slot, TypeInfo { kind: Kind::SmallInt, ..TypeInfo::int(5) }),
         Node::SetNames { slot, .. } => (slot, TypeInfo::bigint(20)),
-        _ => return,
+        _ => return in_utf8(expr),
     };
     let ty = ty.nullable(expr.ty.nullable);
     *expr = Expr { node: Node::Cast { expr: Box::new(Expr::slot(slot, ty.unsigned())), to: CastType::Signed }, ty };
@@ -393,28 +517,28 @@ impl<'a> Call<'a> {
         match self.arg(index)? {
             Datum::Null => Ok(None),
             Datum::UInt(value) => Ok(Some(i64::try_from(value).unwrap_or(i64::MAX))),
-            value => Ok(Some(value.to_i64(self.context)?)),
+            value => Ok(Some(value.in_utf8(self.arg_type(index)).to_i64(self.context)?)),
         }
     }
 
     pub fn uint(&self, index: usize) -> Result<Option<u64>> {
         match self.arg(index)? {
             Datum::Null => Ok(None),
-            value => Ok(Some(value.to_u64(self.context)?)),
+            value => Ok(Some(value.in_utf8(self.arg_type(index)).to_u64(self.context)?)),
         }
     }
 
     pub fn double(&self, index: usize) -> Result<Option<f64>> {
         match self.arg(index)? {
             Datum::Null => Ok(None),
-            value => Ok(Some(value.to_f64(self.context)?)),
+            value => Ok(Some(value.in_utf8(self.arg_type(index)).to_f64(self.context)?)),
         }
     }
 
     pub fn decimal(&self, index: usize) -> Result<Option<Decimal>> {
         match self.arg(index)? {
             Datum::Null => Ok(None),
-            value => Ok(Some(value.to_decimal(self.context)?)),
+            value => Ok(Some(value.in_utf8(self.arg_type(index)).to_decimal(self.context)?)),
         }
     }
 

@@ -38,15 +38,15 @@ pub const MOMENT_OPERANDS: [(Kind, &str); 3] =
     [(Kind::Date, "date operand"), (Kind::DateTime, "datetime operand"), (Kind::Timestamp, "timestamp operand")];
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::new(YEAR_OPERAND, (1, 1), typings::bigint, year_operand),
-    Function::new(YEAR_MOMENT, (1, 1), moment_type, year_moment),
-    Function::new(NUMBER_OPERAND, (1, 1), same_type, number_operand),
-    Function::new(TIME_OPERAND, (1, 1), same_type, time_operand),
-    Function::new(JSON_OPERAND, (1, 1), json_type, json_operand),
-    Function::new(PADDED, (1, 1), same_type, padded),
-    Function::new(MOMENT_OPERANDS[0].1, (1, 1), same_type, |call| moment_operand(call, "DATE")),
-    Function::new(MOMENT_OPERANDS[1].1, (1, 1), same_type, |call| moment_operand(call, "DATETIME")),
-    Function::new(MOMENT_OPERANDS[2].1, (1, 1), same_type, |call| moment_operand(call, "TIMESTAMP")),
+    Function::new(YEAR_OPERAND, (1, 1), typings::bigint, year_operand).operand(),
+    Function::new(YEAR_MOMENT, (1, 1), moment_type, year_moment).operand(),
+    Function::new(NUMBER_OPERAND, (1, 1), same_type, number_operand).operand(),
+    Function::new(TIME_OPERAND, (1, 1), same_type, time_operand).operand(),
+    Function::new(JSON_OPERAND, (1, 1), json_type, json_operand).operand(),
+    Function::new(PADDED, (1, 1), same_type, padded).of_any_text(),
+    Function::new(MOMENT_OPERANDS[0].1, (1, 1), same_type, |call| moment_operand(call, "DATE")).operand(),
+    Function::new(MOMENT_OPERANDS[1].1, (1, 1), same_type, |call| moment_operand(call, "DATETIME")).operand(),
+    Function::new(MOMENT_OPERANDS[2].1, (1, 1), same_type, |call| moment_operand(call, "TIMESTAMP")).operand(),
 ];
 
 /// The type stays that of the constant: it decides how other operands of an IN or BETWEEN are compared with it.
@@ -75,8 +75,8 @@ fn padded<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         Datum::Bytes(text) => text.into_owned(),
         other => return Ok(other),
     };
-    let missing = (call.ty.length as usize).saturating_sub(call.ty.charset().char_count(&text));
-    text.resize(text.len() + missing, b' ');
+    let charset = call.ty.charset();
+    charset.push_spaces((call.ty.length as usize).saturating_sub(charset.char_count(&text)), &mut text);
     Ok(Datum::bytes(text))
 }
 

@@ -13,11 +13,11 @@ use crate::expression::Datum;
 use crate::types::{Kind, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::new("instr", (2, 2), search_type, instr),
-    Function::new("locate", (2, 3), search_type, locate),
-    Function::new("strcmp", (2, 2), search_type, strcmp),
-    Function::new("find_in_set", (2, 2), search_type, find_in_set),
-    Function::new("field", (2, MANY), field_type, field),
+    Function::new("instr", (2, 2), search_type, instr).of_any_text(),
+    Function::new("locate", (2, 3), search_type, locate).of_any_text(),
+    Function::new("strcmp", (2, 2), search_type, strcmp).of_any_text(),
+    Function::new("find_in_set", (2, 2), search_type, find_in_set).of_any_text(),
+    Function::new("field", (2, MANY), field_type, field).of_any_text(),
 ];
 
 /// Positions: the arguments that are strings compare by one collation.
@@ -79,10 +79,11 @@ fn strcmp<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 fn find_in_set<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let collation = collation_of(call, 0, 1)?;
     let (wanted, list) = (not_null!(call.text(0)?), not_null!(call.text(1)?));
-    if wanted.contains(&b',') || list.is_empty() {
+    let charset = collation.charset;
+    if charset.split(&wanted, b',').nth(1).is_some() || list.is_empty() {
         return Ok(Datum::Int(0));
     }
-    let found = list.split(|byte| *byte == b',').position(|member| collation.equal(member, &wanted));
+    let found = charset.split(&list, b',').position(|member| collation.equal(member, &wanted));
     Ok(Datum::Int(found.map_or(0, |index| index as i64 + 1)))
 }
 

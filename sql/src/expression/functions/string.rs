@@ -15,28 +15,28 @@ use crate::expression::Datum;
 use crate::types::{Coercibility, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::new("concat", (1, MANY), concat_type, concat),
-    Function::new("concat_ws", (2, MANY), concat_ws_type, concat_ws),
-    Function::new("substring", (2, 3), first_type, substring),
-    Function::new("substr", (2, 3), first_type, substring),
-    Function::new("mid", (2, 3), first_type, substring),
-    Function::new("left", (2, 2), first_type, left),
-    Function::new("right", (2, 2), first_type, right),
-    Function::new("substring_index", (3, 3), first_two_type, substring_index),
-    Function::new("upper", (1, 1), first_type, upper),
-    Function::new("ucase", (1, 1), first_type, upper),
-    Function::new("lower", (1, 1), first_type, lower),
-    Function::new("lcase", (1, 1), first_type, lower),
+    Function::new("concat", (1, MANY), concat_type, concat).of_any_text(),
+    Function::new("concat_ws", (2, MANY), concat_ws_type, concat_ws).of_any_text(),
+    Function::new("substring", (2, 3), first_type, substring).of_any_text(),
+    Function::new("substr", (2, 3), first_type, substring).of_any_text(),
+    Function::new("mid", (2, 3), first_type, substring).of_any_text(),
+    Function::new("left", (2, 2), first_type, left).of_any_text(),
+    Function::new("right", (2, 2), first_type, right).of_any_text(),
+    Function::new("substring_index", (3, 3), first_two_type, substring_index).of_any_text(),
+    Function::new("upper", (1, 1), first_type, upper).of_any_text(),
+    Function::new("ucase", (1, 1), first_type, upper).of_any_text(),
+    Function::new("lower", (1, 1), first_type, lower).of_any_text(),
+    Function::new("lcase", (1, 1), first_type, lower).of_any_text(),
     Function::new("ltrim", (1, 1), first_type, ltrim),
     Function::new("rtrim", (1, 1), first_type, rtrim),
-    Function::new("reverse", (1, 1), first_type, reverse),
-    Function::new("lpad", (3, 3), pad_type, lpad),
-    Function::new("rpad", (3, 3), pad_type, rpad),
-    Function::new("repeat", (2, 2), repeat_type, repeat),
+    Function::new("reverse", (1, 1), first_type, reverse).of_any_text(),
+    Function::new("lpad", (3, 3), pad_type, lpad).of_any_text(),
+    Function::new("rpad", (3, 3), pad_type, rpad).of_any_text(),
+    Function::new("repeat", (2, 2), repeat_type, repeat).of_any_text(),
     Function::new("space", (1, 1), space_type, space),
-    Function::new("replace", (3, 3), replace_type, replace),
-    Function::new("insert", (4, 4), insert_type, insert),
-    Function::new("elt", (2, MANY), elt_type, elt),
+    Function::new("replace", (3, 3), replace_type, replace).of_any_text(),
+    Function::new("insert", (4, 4), insert_type, insert).of_any_text(),
+    Function::new("elt", (2, MANY), elt_type, elt).of_any_text(),
     Function::new("make_set", (2, MANY), make_set_type, make_set),
     Function::new("export_set", (3, 5), export_set_type, export_set),
     Function::new("quote", (1, 1), quote_type, quote),
@@ -457,7 +457,7 @@ fn reverse<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let mut out = vec![0; text.len()];
     let (mut rest, mut end) = (&text[..], text.len());
     while !rest.is_empty() {
-        let length = charset.decode_char(rest).map_or(1, |(_, length)| length);
+        let length = charset.char_bytes(rest);
         out[end - length..end].copy_from_slice(&rest[..length]);
         end -= length;
         rest = &rest[length..];

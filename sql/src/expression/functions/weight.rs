@@ -15,7 +15,7 @@ const WEIGHT_BYTES_MAX: u32 = 48;
 const NATURAL_GROWTH: u32 = 2;
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::new("weight_string", (1, 1), weight_type, weight_string),
+    Function::new("weight_string", (1, 1), weight_type, weight_string).of_bytes(),
     Function::new("natural_sort_key", (1, 1), natural_type, natural_sort_key),
 ];
 

@@ -1,6 +1,6 @@
 //! A value as the stored bytes of a column, and where it lies if the column cannot hold it.
 
-use format::collation::collation;
+use format::collation::{CollationId, collation};
 use format::value::{ColumnType, Date, DateTime, Decimal, Moment, Time, Value, Zone};
 
 use crate::expression::Datum;
@@ -114,7 +114,7 @@ pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: Zone, out: &mut Vec<u8>
             _ => Conversion::Unusable,
         },
         // The column has no such value, and others may lie between this one and that without spaces.
-        ColumnType::Char { collation: id, .. } if ends_with_space(value) && !collation(*id).pad_space => {
+        ColumnType::Char { collation: id, .. } if ends_with_space(value, *id) && !collation(*id).pad_space => {
             Conversion::Unusable
         }
         ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => match value {
@@ -149,8 +149,8 @@ pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: Zone, out: &mut Vec<u8>
     }
 }
 
-fn ends_with_space(value: &Datum<'_>) -> bool {
-    matches!(value, Datum::Bytes(text) if text.last() == Some(&b' '))
+fn ends_with_space(value: &Datum<'_>, id: CollationId) -> bool {
+    matches!(value, Datum::Bytes(text) if text.ends_with(collation(id).charset.space()))
 }
 
 pub(super) fn stored(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Conversion {

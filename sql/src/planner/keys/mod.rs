@@ -535,7 +535,9 @@ impl KeyRanges {
         self.bytes.extend_from_within(from..to);
         let padding = prefix_chars.unwrap_or(chars).saturating_sub(count).min(255);
         if let Some(least) = collation(id).least() {
-            self.bytes.extend(std::iter::repeat_n(least, padding as usize));
+            for _ in 0..padding {
+                charset.encode_char(least.into(), &mut self.bytes);
+            }
         }
         Some((from as u32, to as u32, Some((key as u32, self.bytes.len() as u32))))
     }
