@@ -205,6 +205,9 @@ const LATIN1: &[char] = &['a', 'A', 'á', 'Á', 'b', 's', 'S', 'ß', 'z', 'ÿ', 
 
 const OF_LANGUAGES: &[char] = &['c', 'h', 'C', 'H', 'a', 'å', 'ä', 'd', 'ž', 'I', 'ı', 'i', 'z', ' ', '!', '%', '_'];
 const EAST_ASIAN: &[char] = &['a', 'A', 'b', '\\', '中', '表', '一', 'ж', 'Ж', ' ', '!', '%', '_'];
+/// Vowels before and behind consonants, and marks.
+const THAI: &[char] = &['a', 'A', ' ', 'ก', 'ข', 'ฮ', 'ะ', 'เ', 'ไ', 'ๆ', '\u{E47}', '\u{E48}', '\u{E4C}', '%', '_'];
+const SWEDISH: &[char] = &['a', 'A', 'å', 'Å', 'ä', 'ö', 'é', 'y', 'Ü', 'z', 'O', ' ', '!', '%', '_'];
 const CYRILLIC: &[char] = &['a', 'A', 'b', 'ж', 'Ж', 'я', 'і', ' ', '`', '!', '\t', '%', '_'];
 
 fn text(random: &mut StdRng, alphabet: &[char], length_max: usize) -> String {
@@ -254,6 +257,8 @@ fn texts_are_found_as_on_mariadb_with_an_index_and_without() {
         ("utf16le", "utf16le_general_ci", UNICODE),
         ("utf32", "utf32_general_nopad_ci", UNICODE),
         ("utf32", "utf32_czech_ci", OF_LANGUAGES),
+        ("tis620", "tis620_thai_ci", THAI),
+        ("swe7", "swe7_swedish_ci", SWEDISH),
     ] {
         let mut both = |statement: &str| {
             ours.query(statement).unwrap_or_else(|error| panic!("ours: {statement}: {error}"));

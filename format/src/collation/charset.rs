@@ -28,7 +28,7 @@ pub enum Charset {
 impl Charset {
     /// All, in the order of their names.
     #[rustfmt::skip]
-    pub const ALL: [Charset; 38] = {
+    pub const ALL: [Charset; 40] = {
         use {Multibyte::*, Single::*, Wide::*};
         [
             Charset::Single(Armscii8), Charset::Ascii, Charset::Multi(Big5), Charset::Binary, Charset::Single(Cp1250),
@@ -38,8 +38,9 @@ impl Charset {
             Charset::Single(Geostd8), Charset::Single(Greek), Charset::Single(Hebrew), Charset::Single(Hp8),
             Charset::Single(Keybcs2), Charset::Single(Koi8r), Charset::Single(Koi8u), Charset::Latin1,
             Charset::Single(Latin2), Charset::Single(Latin5), Charset::Single(Latin7), Charset::Single(Macce),
-            Charset::Single(Macroman), Charset::Multi(Sjis), Charset::Wide(Ucs2), Charset::Multi(Ujis), Charset::Wide(Utf16), Charset::Wide(Utf16le),
-            Charset::Wide(Utf32), Charset::Utf8mb3, Charset::Utf8mb4,
+            Charset::Single(Macroman), Charset::Multi(Sjis), Charset::Single(Swe7), Charset::Single(Tis620),
+            Charset::Wide(Ucs2), Charset::Multi(Ujis), Charset::Wide(Utf16), Charset::Wide(Utf16le), Charset::Wide(Utf32),
+            Charset::Utf8mb3, Charset::Utf8mb4,
         ]
     };
 
@@ -193,16 +194,16 @@ impl Charset {
     pub const fn hides_ascii(self) -> bool {
         match self {
             Charset::Multi(set) => set.hides_ascii(),
-            Charset::Wide(_) => true,
+            Charset::Wide(_) | Charset::Single(Single::Swe7) => true,
             _ => false,
         }
     }
 
     /// Whether ASCII is the same bytes as in Unicode. In sjis the byte of the backslash is that of another character for
-    /// what comes from Unicode.
+    /// what comes from Unicode, and in swe7 those of brackets are letters.
     #[inline]
     const fn keeps_ascii(self) -> bool {
-        !matches!(self, Charset::Multi(Multibyte::Sjis) | Charset::Wide(_))
+        !matches!(self, Charset::Multi(Multibyte::Sjis) | Charset::Single(Single::Swe7) | Charset::Wide(_))
     }
 
     /// The number of characters. In UTF-8 one begins at every byte that does not continue one.

@@ -34,7 +34,7 @@ const fn places() -> [u16; IDS] {
 }
 
 #[rustfmt::skip]
-pub(super) static COLLATIONS: [Collation; 293] = [
+pub(super) static COLLATIONS: [Collation; 297] = [
     known(1, "big5_chinese_ci", Charset::Multi(Multibyte::Big5), Rule::Multi(single::order(34))),
     known(3, "dec8_swedish_ci", Charset::Single(Single::Dec8), Rule::Tabled(single::order(0))),
     known(4, "cp850_general_ci", Charset::Single(Single::Cp850), Rule::Tabled(single::order(1))),
@@ -43,12 +43,14 @@ pub(super) static COLLATIONS: [Collation; 293] = [
     known(7, "koi8r_general_ci", Charset::Single(Single::Koi8r), Rule::Tabled(single::order(3))),
     known(8, "latin1_swedish_ci", Charset::Latin1, Rule::Table(&latin1::SWEDISH_WEIGHTS)),
     known(9, "latin2_general_ci", Charset::Single(Single::Latin2), Rule::Tabled(single::order(4))),
+    known(10, "swe7_swedish_ci", Charset::Single(Single::Swe7), Rule::Tabled(single::order(38))),
     known(11, "ascii_general_ci", Charset::Ascii, Rule::Table(&latin1::ASCII_WEIGHTS)),
     known(12, "ujis_japanese_ci", Charset::Multi(Multibyte::Ujis), Rule::Multi(single::order(36))),
     known(13, "sjis_japanese_ci", Charset::Multi(Multibyte::Sjis), Rule::Multi(single::order(35))),
     known(14, "cp1251_bulgarian_ci", Charset::Single(Single::Cp1251), Rule::Tabled(single::order(23))),
     known(15, "latin1_danish_ci", Charset::Latin1, Rule::Tabled(single::order(32))),
     known(16, "hebrew_general_ci", Charset::Single(Single::Hebrew), Rule::Tabled(single::order(7))),
+    known(18, "tis620_thai_ci", Charset::Single(Single::Tis620), Rule::Thai),
     known(19, "euckr_korean_ci", Charset::Multi(Multibyte::Euckr), Rule::Multi(single::order(36))),
     known(20, "latin7_estonian_cs", Charset::Single(Single::Latin7), Rule::Tabled(single::order(20))),
     known(21, "latin2_hungarian_ci", Charset::Single(Single::Latin2), Rule::Tabled(single::order(5))),
@@ -109,12 +111,14 @@ pub(super) static COLLATIONS: [Collation; 293] = [
     known(79, "latin7_bin", Charset::Single(Single::Latin7), Rule::BinBytes),
     known(80, "cp850_bin", Charset::Single(Single::Cp850), Rule::BinBytes),
     known(81, "cp852_bin", Charset::Single(Single::Cp852), Rule::BinBytes),
+    known(82, "swe7_bin", Charset::Single(Single::Swe7), Rule::BinBytes),
     known(83, "utf8mb3_bin", Charset::Utf8mb3, Rule::BinUtf8),
     known(84, "big5_bin", Charset::Multi(Multibyte::Big5), Rule::BinMulti),
     known(85, "euckr_bin", Charset::Multi(Multibyte::Euckr), Rule::BinMulti),
     known(86, "gb2312_bin", Charset::Multi(Multibyte::Gb2312), Rule::BinMulti),
     known(87, "gbk_bin", Charset::Multi(Multibyte::Gbk), Rule::BinMulti),
     known(88, "sjis_bin", Charset::Multi(Multibyte::Sjis), Rule::BinMulti),
+    known(89, "tis620_bin", Charset::Single(Single::Tis620), Rule::BinBytes),
     known(90, "ucs2_bin", Charset::Wide(Wide::Ucs2), Rule::BinWide(Wide::Ucs2)),
     known(91, "ujis_bin", Charset::Multi(Multibyte::Ujis), Rule::BinMulti),
     known(92, "geostd8_general_ci", Charset::Single(Single::Geostd8), Rule::Tabled(single::order(30))),

@@ -104,9 +104,8 @@ impl Wide {
             Utf32 if code_point > LAST => return false,
             Ucs2 | Utf32 => put(code_point),
             Utf16 | Utf16le => match code_point {
-                0xD800..=0xDFFF => return false,
-                ..=0xFFFF => put(code_point),
-                ..=LAST => {
+                0..0xD800 | 0xE000..0x1_0000 => put(code_point),
+                0x1_0000..=LAST => {
                     let beyond = code_point - 0x1_0000;
                     put(HIGH.start() | beyond >> 10);
                     put(LOW.start() | beyond & 0x3FF);

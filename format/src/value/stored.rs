@@ -313,8 +313,8 @@ impl ColumnType {
             ColumnType::Char { chars, collation: id } => {
                 let charset = collation(*id).charset;
                 let bytes = *chars * u32::from(charset.bytes_max());
-                // Characters of as many bytes each make a field of fixed length.
-                match charset.bytes_min() == charset.bytes_max() {
+                // Characters of as many bytes each make a field of fixed length, up to a limit of InnoDB's.
+                match charset.bytes_min() == charset.bytes_max() && bytes <= FIXED_BYTES_MAX {
                     true => FieldLayout::fixed(bytes as u16).compared(compare_char(*id)),
                     false => FieldLayout::variable(bytes, false).compared(compare_char(*id)),
                 }
@@ -388,6 +388,9 @@ fn member_index(members: &[Box<str>], id: CollationId, name: &[u8]) -> Option<us
     })
 }
 
+/// The bytes of the longest field of fixed length.
+const FIXED_BYTES_MAX: u32 = 768;
+
 fn compare_of(id: CollationId) -> Compare {
     if id == CollationId::BINARY { Compare::Bytes } else { Compare::Collation(id) }
 }
@@ -423,6 +426,37 @@ mod tests {
 
     const LATIN1: CollationId = CollationId::LATIN1_SWEDISH_CI;
     const UTF8: CollationId = CollationId::UTF8MB4_GENERAL_CI;
+
+    #[test]
+    fn chars_of_several_bytes_are_filled_up_with_their_own_spaces() {
+        use crate::record::Length;
+        let char_of = |name, chars| {
+            let collation = crate::collation::Collation::by_name(name).unwrap().id;
+            ColumnType::Char { chars, collation }
+        };
+        for (name, text, wanted, length) in [
+            ("ucs2_general_ci", &b"\0a"[..], &b"\0a\0 \0 "[..], Length::Fixed(6)),
+            ("utf32_bin", b"\0\0 \x20", b"\0\0 \x20\0\0\0 \0\0\0 ", Length::Fixed(12)),
+            ("utf16_general_ci", b"\xD8\x3D\xDE\0", b"\xD8\x3D\xDE\0\0 ", Length::Variable { max: 12, blob: false }),
+            ("utf16le_general_ci", b"", b" \0 \0 \0", Length::Variable { max: 12, blob: false }),
+        ] {
+            let ty = char_of(name, 3);
+            assert_eq!(stored(&ty, Value::Bytes(text.to_vec())), wanted, "{name}");
+            assert_eq!(ty.decode(wanted), Value::Bytes(text.to_vec()), "{name}");
+            assert_eq!(ty.layout(true).length, length, "{name}");
+        }
+        assert_eq!(char_of("utf32_bin", 192).layout(true).length, Length::Fixed(768));
+        assert_eq!(char_of("utf32_bin", 193).layout(true).length, Length::Variable { max: 772, blob: false });
+        let set = ColumnType::Set {
+            members: members(&["a", "ü"]),
+            collation: crate::collation::Collation::by_name("utf16_general_ci").unwrap().id,
+        };
+        assert_eq!(set.set_mask(b"\0U\x03\x08\0,\0A"), None);
+        assert_eq!(set.set_mask(b"\0\xDC\0,\0A"), Some(3));
+        let mut names = Vec::new();
+        set.write_text(&[3], &mut names);
+        assert_eq!(names, b"\0a\0,\0\xFC");
+    }
 
     #[test]
     fn bytes_are_innodbs() {

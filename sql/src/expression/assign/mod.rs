@@ -115,10 +115,16 @@ pub fn assign<'a>(
         Datum::Json(document) if *target.ty != ColumnType::Json => assignment.scalar(document)?,
         value => value,
     };
-    let value = match target.is_numeric() || TypeInfo::of_column(target.ty, true).is_temporal() {
+    let value = match value {
         // Numbers and dates are read of UTF-8; a text goes into other columns by its own character set.
-        true => value.in_utf8(source),
-        false => value,
+        Datum::Bytes(_)
+            if source.is_string()
+                && source.charset().is_wide()
+                && (target.is_numeric() || TypeInfo::of_column(target.ty, true).is_temporal()) =>
+        {
+            value.in_utf8(source)
+        }
+        value => value,
     };
     match target.ty {
         ColumnType::Int { bytes, unsigned: false } => {

@@ -379,6 +379,9 @@ impl Binder<'_> {
         if let Some(otherwise) = otherwise {
             results.push(self.bind(otherwise)?);
         }
+        if results.iter().any(functions::is_wide) {
+            functions::widen_literals(&mut results.iter_mut().collect::<Vec<_>>());
+        }
         let types: Vec<TypeInfo> = results.iter().map(|result| result.ty).collect();
         let mut ty = typing::common_type(&types, self.connection, "case")?;
         if ty.is_string() {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Call, Function, MANY, Typing, as_number, typings};
+use super::{Call, Function, MANY, Typing, as_number, is_wide, typings, widen_literals};
 use crate::error::Result;
 use crate::expression::compare::compare;
 use crate::expression::datum::Datum;
@@ -27,6 +27,9 @@ pub const FUNCTIONS: &[Function] = &[
 
 /// The common type of the arguments from `from` on, with strings in one character set.
 fn common(typing: &mut Typing<'_>, from: usize) -> Result<TypeInfo> {
+    if typing.args[from..].iter().any(is_wide) {
+        widen_literals(&mut typing.args[from..].iter_mut().collect::<Vec<_>>());
+    }
     let types: Vec<TypeInfo> = typing.args[from..].iter().map(|arg| arg.ty).collect();
     let mut ty = common_type(&types, typing.connection, typing.name)?;
     // The bits of BIT columns are a number here.

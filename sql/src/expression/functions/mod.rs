@@ -228,6 +228,14 @@ impl Typing<'_> {
         agree(&mut self.args[from..to], self.connection, self.name)
     }
 
+    /// The same of the first argument and another one.
+    pub fn agree_with(&mut self, other: usize) -> Result<(CollationId, Coercibility)> {
+        self.args.swap(1, other);
+        let agreed = self.agree(0, 2);
+        self.args.swap(1, other);
+        agreed
+    }
+
     /// The printed length of an argument, in characters.
     pub fn length(&self, index: usize) -> u32 {
         self.args.get(index).map_or(0, |arg| arg.ty.length)
@@ -349,18 +357,35 @@ fn ascii_literal(expr: &Expr) -> Option<Vec<u8>> {
     (format::collation::convert(bytes, expr.ty.charset(), Charset::Ascii, &mut ascii)).then_some(ascii)
 }
 
-/// Literals of ASCII beside a text of a wide character set that is no such literal become literals of that set.
+/// Whether a text has the strength of a literal and no characters but ASCII: a literal, what a function makes of such, or
+/// a literal that stands in the plan as a parameter.
+fn is_of_ascii_literals(expr: &Expr) -> bool {
+    if !expr.ty.is_string() || expr.ty.is_binary() || expr.ty.coercibility != Coercibility::Literal {
+        return false;
+    }
+    match &expr.node {
+        Node::Constant(_) => ascii_literal(expr).is_some(),
+        Node::Parameter(_) => expr.ty.kind != Kind::Parameter,
+        Node::Call { function, args } => {
+            function.name != "char" && args.iter().all(|arg| !arg.ty.is_string() || is_of_ascii_literals(arg))
+        }
+        _ => false,
+    }
+}
+
+/// Texts of ASCII literals beside a text of a wide character set that is none become texts of that set.
 pub fn widen_literals(args: &mut [&mut Expr]) {
     let Some(wide) = args.iter().find(|arg| is_wide(arg) && ascii_literal(arg).is_none()) else { return };
     let charset = wide.ty.charset();
-    for arg in args {
-        if !is_wide(arg)
-            && let Some(ascii) = ascii_literal(arg)
-        {
-            let mut text = Vec::new();
-            format::collation::convert(&ascii, Charset::Ascii, charset, &mut text);
-            arg.node = Node::Constant(Value::Bytes(text));
-            arg.ty.collation = charset.default_collation();
+    for arg in args.iter_mut().filter(|arg| !is_wide(arg) && is_of_ascii_literals(arg)) {
+        match ascii_literal(arg) {
+            Some(ascii) => {
+                let mut text = Vec::new();
+                format::collation::convert(&ascii, Charset::Ascii, charset, &mut text);
+                arg.node = Node::Constant(Value::Bytes(text));
+                arg.ty.collation = charset.default_collation();
+            }
+            None => convert_charset(arg, charset),
         }
     }
 }

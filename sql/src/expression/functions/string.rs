@@ -101,7 +101,7 @@ fn constant_length(typing: &Typing<'_>, index: usize) -> u64 {
 }
 
 fn pad_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let agreed = typing.agree(0, 3)?;
+    let agreed = typing.agree_with(2)?;
     // Too long a result is NULL.
     Ok(string_type(typing, agreed, constant_length(typing, 1)).nullable(true))
 }
@@ -126,7 +126,7 @@ fn replace_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 }
 
 fn insert_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let agreed = typing.agree(0, 4)?;
+    let agreed = typing.agree_with(3)?;
     let length = u64::from(typing.length(0)) + u64::from(typing.length(3));
     Ok(grown_type(typing, agreed, length))
 }
