@@ -83,7 +83,11 @@ fn find_in_set<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     if charset.split(&wanted, b',').nth(1).is_some() || list.is_empty() {
         return Ok(Datum::Int(0));
     }
-    let found = charset.split(&list, b',').position(|member| collation.equal(member, &wanted));
+    // Spaces at the end count, whatever the collation makes of them elsewhere.
+    let spaces = |text: &[u8]| text.len() - charset.without_spaces(text).len();
+    let found = charset
+        .split(&list, b',')
+        .position(|member| collation.equal(member, &wanted) && spaces(member) == spaces(&wanted));
     Ok(Datum::Int(found.map_or(0, |index| index as i64 + 1)))
 }
 
