@@ -140,6 +140,8 @@ fn relatives(alter: &AlterTable) -> Relatives {
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
     DropsKeys,
+    /// Names of indexes that stay: those before the statement, too, so that two can exchange theirs.
+    RenamesKeys,
     DropsColumns,
     /// Columns that stay.
     Changes,
@@ -156,6 +158,7 @@ impl Phase {
             | AlterAction::DropForeignKey { .. }
             | AlterAction::DropCheck { .. }
             | AlterAction::DropConstraint { .. } => Phase::DropsKeys,
+            AlterAction::RenameIndex { .. } => Phase::RenamesKeys,
             AlterAction::DropColumn { .. } => Phase::DropsColumns,
             AlterAction::ChangeColumn { .. }
             | AlterAction::RenameColumn { .. }
@@ -189,7 +192,11 @@ impl Change {
         };
         let of = |phase: Phase| alter.actions.iter().filter(move |action| Phase::of(action) == phase);
         change.check_changed_once(alter)?;
-        for action in of(Phase::DropsKeys).chain(of(Phase::DropsColumns)).chain(of(Phase::Changes)) {
+        for action in of(Phase::DropsKeys) {
+            change.apply(context, table, action)?;
+        }
+        change.rename_indexes(alter)?;
+        for action in of(Phase::DropsColumns).chain(of(Phase::Changes)) {
             change.apply(context, table, action)?;
         }
         for action in &alter.actions {
@@ -309,6 +316,33 @@ impl Change {
         Ok(())
     }
 
+    /// All at once, after indexes were dropped and before others are added.
+    fn rename_indexes(&mut self, alter: &AlterTable) -> Result<()> {
+        let mut renamed: Vec<(usize, &str)> = Vec::new();
+        for action in &alter.actions {
+            let AlterAction::RenameIndex { old, new } = action else { continue };
+            for name in [old, new] {
+                check_name(name, Error::wrong_index_name)?;
+                check_not_reserved(name, Error::wrong_index_name)?;
+                if name.eq_ignore_ascii_case("PRIMARY") {
+                    return Err(Error::wrong_index_name(name));
+                }
+            }
+            let at = self.index(old).filter(|at| renamed.iter().all(|(other, _)| other != at));
+            renamed.push((at.ok_or_else(|| Error::key_does_not_exist(old, &self.definition.name))?, new));
+            self.renamed_indexes.push((old.as_str().into(), new.as_str().into()));
+        }
+        for (at, new) in &renamed {
+            self.definition.indexes[*at].name = (*new).into();
+        }
+        for (at, new) in renamed {
+            if self.definition.indexes.iter().enumerate().any(|(other, index)| other != at && same_name(&index.name, new)) {
+                return Err(Error::duplicate_key_name(new));
+            }
+        }
+        Ok(())
+    }
+
     fn apply(&mut self, context: &Context<'_>, table: &Table, action: &AlterAction) -> Result<()> {
         match action {
             AlterAction::AddColumn { column, position, if_not_exists } => {
@@ -359,16 +393,6 @@ impl Change {
             AlterAction::DropPrimaryKey => {
                 let at = self.definition.indexes.iter().position(|index| index.primary);
                 self.drop_index(at.ok_or_else(|| Error::cant_drop_key("PRIMARY"))?);
-            }
-            AlterAction::RenameIndex { old, new } => {
-                let at = self.index(old).ok_or_else(|| Error::key_does_not_exist(old, &self.definition.name))?;
-                check_name(new, Error::wrong_index_name)?;
-                check_not_reserved(new, Error::wrong_index_name)?;
-                if self.index(new).is_some_and(|other| other != at) {
-                    return Err(Error::duplicate_key_name(new));
-                }
-                self.definition.indexes[at].name = new.as_str().into();
-                self.renamed_indexes.push((old.as_str().into(), new.as_str().into()));
             }
             AlterAction::SetIndexVisible { name, visible } => {
                 let at = self.index(name).ok_or_else(|| Error::key_does_not_exist(name, &self.definition.name))?;
@@ -440,6 +464,8 @@ impl Change {
                 }
                 self.partition_by = Some(None);
             }
+            // All of them at once have had their turn.
+            AlterAction::RenameIndex { .. } => {}
             // They stand alone.
             AlterAction::Partitions(_) => {
                 return Err(Error::unsupported("changes of partitions beside other changes"));

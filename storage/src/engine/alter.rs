@@ -104,6 +104,10 @@ impl Alteration<'_> {
     /// The ordinal of an index of the new definition in the old table; None = it has to be built.
     fn origin(&self, asked: &IndexDefinition) -> Option<usize> {
         let was = self.renamed_indexes.iter().find(|(_, new)| same_name(new, &asked.name));
+        // What was renamed lives on under its new name alone: an index that takes the old one is another.
+        if was.is_none() && self.renamed_indexes.iter().any(|(old, _)| same_name(old, &asked.name)) {
+            return None;
+        }
         let name = was.map_or(&asked.name, |(old, _)| old);
         let same = |index: &Index| {
             same_name(&index.name, name)
