@@ -196,6 +196,7 @@ impl Change {
             change.apply(context, table, action)?;
         }
         change.rename_indexes(alter)?;
+        let indexes = change.definition.indexes.clone();
         for action in of(Phase::DropsColumns).chain(of(Phase::Changes)) {
             change.apply(context, table, action)?;
         }
@@ -207,6 +208,7 @@ impl Change {
             }
         }
         change.check_names()?;
+        change.keep_replaced(alter, table, indexes);
         let divides_anew = |action: &AlterAction| {
             matches!(action, AlterAction::Partitions(PartitionAction::By(_) | PartitionAction::Remove))
         };
@@ -244,6 +246,7 @@ impl Change {
             return Err(Error::primary_key_required());
         }
         column::check_row(&definition.columns)?;
+        index::settle_again(context, table, &change.sources, &definition.columns, &mut definition.indexes)?;
         index::check_auto_increment(&definition.columns, &definition.indexes)?;
         fulltext::check_columns(&definition.columns, &definition.indexes)?;
         spatial::check_columns(&definition.columns, &definition.indexes)?;

@@ -1,14 +1,14 @@
 //! What an ALTER TABLE makes of a table: columns come, go, move and change, and their index parts follow.
 
 use storage::Table;
-use storage::schema::{Column, ColumnDefault, Generated, IndexDefinition, TableDefinition, same_name};
+use storage::schema::{Column, ColumnDefault, Generated, IndexDefinition, IndexPart, TableDefinition, same_name};
 
 use super::computed::{self, ComputedSpec};
 use super::copy::Source;
 use super::{Context, column, create, index};
 use crate::error::{Error, Result};
 use crate::expression::spatial_key;
-use crate::parser::ast::{CheckSpec, ColumnPosition, ColumnSpec, ForeignKeySpec, IndexSpec, PartitionBy};
+use crate::parser::ast::{AlterAction, AlterTable, CheckSpec, ColumnPosition, ColumnSpec, ForeignKeySpec, IndexSpec, PartitionBy};
 
 /// The definition on its way from old to new.
 pub struct Change {
@@ -130,6 +130,46 @@ impl Change {
         }
         self.definition.indexes.retain(|index| !index.parts.is_empty());
         self.remove_column(ordinal);
+    }
+
+    /// A column that is added under the name of one that is dropped takes its place in the indexes, as in MySQL.
+    /// `indexes` are those that the table has kept, with the columns as they were.
+    pub fn keep_replaced(&mut self, alter: &AlterTable, table: &Table, indexes: Vec<IndexDefinition>) {
+        let added = |name: &str| {
+            let is_it = |action: &AlterAction| {
+                matches!(action, AlterAction::AddColumn { column, .. } if same_name(&column.name, name))
+            };
+            alter.actions.iter().any(is_it)
+        };
+        let present = |old: usize| self.sources.iter().position(|source| *source == Source::Old(old));
+        let replacing = |old: usize| match present(old).is_none() && added(&table.columns[old].name) {
+            true => self.column(&table.columns[old].name).ok(),
+            false => None,
+        };
+        let is_concerned = |index: &IndexDefinition| index.parts.iter().any(|part| replacing(part.column).is_some());
+        let moved: Vec<IndexDefinition> = indexes
+            .into_iter()
+            .filter(is_concerned)
+            .map(|mut index| {
+                index.parts = std::mem::take(&mut index.parts)
+                    .into_iter()
+                    .filter_map(|part| {
+                        let column = present(part.column).or_else(|| replacing(part.column))?;
+                        Some(IndexPart { column, ..part })
+                    })
+                    .collect();
+                index
+            })
+            .collect();
+        for index in moved {
+            for part in index.parts.iter().filter(|_| index.primary) {
+                index::make_not_null(&mut self.definition.columns[part.column]);
+            }
+            match self.index(&index.name) {
+                Some(at) => self.definition.indexes[at] = index,
+                None => self.definition.indexes.push(index),
+            }
+        }
     }
 
     pub fn change_column(&mut self, context: &Context<'_>, ordinal: usize, spec: &ColumnSpec) -> Result<()> {

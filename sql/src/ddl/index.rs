@@ -2,9 +2,11 @@
 
 use format::collation::collation;
 use format::value::{ColumnType, GeometryType};
+use storage::Table;
 use storage::schema::foreign_key::begins_with;
-use storage::schema::{Column, IndexDefinition, IndexPart, same_name};
+use storage::schema::{Column, ColumnDefault, IndexDefinition, IndexPart, same_name};
 
+use super::copy::Source;
 use super::{Context, check_name, check_not_reserved, computed, fulltext};
 use crate::error::{Error, Result};
 use crate::parser::ast::{IndexKind, IndexSpec};
@@ -47,11 +49,7 @@ pub fn index(
         }
         if primary && column.nullable {
             // Written as NULL it would be a contradiction; unsaid, it becomes NOT NULL.
-            let column = &mut columns[ordinal];
-            column.nullable = false;
-            if column.default == storage::schema::ColumnDefault::Null {
-                column.default = storage::schema::ColumnDefault::None;
-            }
+            make_not_null(&mut columns[ordinal]);
         }
         let elements = part.elements.clone();
         parts.push(IndexPart { prefix_chars, descending: part.descending, elements, ..IndexPart::new(ordinal) });
@@ -84,10 +82,67 @@ pub fn index(
     })
 }
 
-fn prefix(column: &Column, written: Option<u32>) -> Result<Option<u32>> {
-    let chars_max = match &column.ty {
+/// A column of the primary key.
+pub fn make_not_null(column: &mut Column) {
+    column.nullable = false;
+    if column.default == ColumnDefault::Null {
+        column.default = ColumnDefault::None;
+    }
+}
+
+/// Columns have other types now: what their indexes hold of them, and whether it still fits.
+pub fn settle_again(
+    context: &Context<'_>,
+    table: &Table,
+    sources: &[Source],
+    columns: &[Column],
+    indexes: &mut [IndexDefinition],
+) -> Result<()> {
+    let before = |ordinal: usize| match sources.get(ordinal) {
+        Some(Source::Old(old)) => Some(&table.columns[*old].ty),
+        _ => None,
+    };
+    for index in indexes.iter_mut().filter(|index| index.fulltext.is_none()) {
+        let is_changed = |part: &IndexPart| before(part.column).is_none_or(|ty| *ty != columns[part.column].ty);
+        let shown = |part: &IndexPart| part.elements.is_none() && !columns[part.column].is_hidden();
+        if !index.parts.iter().any(|part| is_changed(part) && shown(part)) {
+            continue;
+        }
+        for part in index.parts.iter_mut().filter(|part| shown(part)) {
+            if before(part.column).is_some_and(|ty| *ty == columns[part.column].ty) {
+                continue;
+            }
+            // A prefix stays where both types have prefixes and the new one is longer than that.
+            let column = &columns[part.column];
+            let had_prefixes = before(part.column).is_none_or(has_prefixes);
+            let kept = part.prefix_chars.filter(|chars| {
+                had_prefixes && has_prefixes(&column.ty) && chars_max(&column.ty).is_none_or(|max| *chars <= max)
+            });
+            part.prefix_chars = prefix(column, kept)?;
+        }
+        check_length(context, columns, &index.parts)?;
+    }
+    Ok(())
+}
+
+/// Whether an index may hold the first characters alone.
+fn has_prefixes(ty: &ColumnType) -> bool {
+    chars_max(ty).is_some()
+        || matches!(ty, ColumnType::Text { .. } | ColumnType::Blob { .. } | ColumnType::Geometry { .. })
+}
+
+/// The length of a string type that has one of its own.
+fn chars_max(ty: &ColumnType) -> Option<u32> {
+    match ty {
         ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => Some(*chars),
         ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => Some(*bytes),
+        _ => None,
+    }
+}
+
+fn prefix(column: &Column, written: Option<u32>) -> Result<Option<u32>> {
+    let chars_max = match &column.ty {
+        ty if chars_max(ty).is_some() => chars_max(ty),
         // The bytes of a POINT all have one length.
         ColumnType::Geometry { kind: GeometryType::Point, .. } if written.is_none() => return Ok(Some(POINT_BYTES)),
         ColumnType::Text { .. } | ColumnType::Blob { .. } | ColumnType::Geometry { .. } => {
