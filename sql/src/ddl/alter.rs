@@ -209,6 +209,7 @@ impl Change {
         }
         change.check_names()?;
         change.keep_replaced(alter, table, indexes);
+        change.check_index_names()?;
         let divides_anew = |action: &AlterAction| {
             matches!(action, AlterAction::Partitions(PartitionAction::By(_) | PartitionAction::Remove))
         };
@@ -335,13 +336,8 @@ impl Change {
             renamed.push((at.ok_or_else(|| Error::key_does_not_exist(old, &self.definition.name))?, new));
             self.renamed_indexes.push((old.as_str().into(), new.as_str().into()));
         }
-        for (at, new) in &renamed {
-            self.definition.indexes[*at].name = (*new).into();
-        }
         for (at, new) in renamed {
-            if self.definition.indexes.iter().enumerate().any(|(other, index)| other != at && same_name(&index.name, new)) {
-                return Err(Error::duplicate_key_name(new));
-            }
+            self.definition.indexes[at].name = new.into();
         }
         Ok(())
     }

@@ -8,7 +8,9 @@ use super::copy::Source;
 use super::{Context, column, create, index};
 use crate::error::{Error, Result};
 use crate::expression::spatial_key;
-use crate::parser::ast::{AlterAction, AlterTable, CheckSpec, ColumnPosition, ColumnSpec, ForeignKeySpec, IndexSpec, PartitionBy};
+use crate::parser::ast::{
+    AlterAction, AlterTable, CheckSpec, ColumnPosition, ColumnSpec, ForeignKeySpec, IndexSpec, PartitionBy,
+};
 
 /// The definition on its way from old to new.
 pub struct Change {
@@ -59,6 +61,17 @@ impl Change {
         for (at, column) in columns.iter().enumerate() {
             if columns[..at].iter().any(|other| same_name(&other.name, &column.name)) {
                 return Err(Error::duplicate_column_name(&column.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// No two indexes have one name, now that those are gone which lost all their columns.
+    pub fn check_index_names(&self) -> Result<()> {
+        let indexes = &self.definition.indexes;
+        for (at, index) in indexes.iter().enumerate() {
+            if indexes[..at].iter().any(|other| same_name(&other.name, &index.name)) {
+                return Err(Error::duplicate_key_name(&index.name));
             }
         }
         Ok(())
@@ -136,9 +149,7 @@ impl Change {
     /// `indexes` are those that the table has kept, with the columns as they were.
     pub fn keep_replaced(&mut self, alter: &AlterTable, table: &Table, indexes: Vec<IndexDefinition>) {
         let added = |name: &str| {
-            let is_it = |action: &AlterAction| {
-                matches!(action, AlterAction::AddColumn { column, .. } if same_name(&column.name, name))
-            };
+            let is_it = |action: &AlterAction| matches!(action, AlterAction::AddColumn { column, .. } if same_name(&column.name, name));
             alter.actions.iter().any(is_it)
         };
         let present = |old: usize| self.sources.iter().position(|source| *source == Source::Old(old));

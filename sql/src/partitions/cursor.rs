@@ -12,8 +12,9 @@
 //! The row that was given last is the one that its partition's scan read last: that scan reads on only when the next row is
 //! asked for. So a row that does not match can be unlocked, or insisted on, as in a scan of one table.
 //!
-//! Rows of one index have the order of its columns; those with equal ones come in the order of their partitions. A column of
-//! which the index has a beginning only counts as equal, and so do those behind it: no query asks for such an order.
+//! Rows of one index have the order of its columns, and behind them of those of the primary key, which each entry ends with;
+//! rows that are equal in all of these come in the order of their partitions. A column of which the index has a beginning
+//! only counts as equal, and so do those behind it: no query asks for such an order.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub struct Several<'k> {
     /// The places in `open` of scans with a row in hand, as a heap: the first has the next row.
     heap: Vec<usize>,
     ordered: bool,
+    /// The columns whose order that is.
+    order: Vec<usize>,
     /// The place in `open` of the scan whose row was given last.
     current: Option<usize>,
     filter: Option<Arc<RowFilter>>,
@@ -62,9 +65,8 @@ impl<'k> Several<'k> {
         let described = &table.indexes[index];
         let ordered = ordered && !described.is_hidden() && partitions.len() > 1;
         let mut columns = columns;
-        if ordered {
-            described.parts.iter().for_each(|part| columns.insert(part.column));
-        }
+        let order = if ordered { order_of(table, index) } else { Vec::new() };
+        order.iter().for_each(|column| columns.insert(*column));
         let mut left: Vec<usize> = partitions.iter().collect();
         left.reverse();
         Several {
@@ -77,6 +79,7 @@ impl<'k> Several<'k> {
             open: Vec::new(),
             heap: Vec::new(),
             ordered,
+            order,
             current: None,
             filter: None,
         }
@@ -158,12 +161,11 @@ impl<'k> Several<'k> {
     fn precedes(&self, a: usize, b: usize) -> bool {
         let (a, b) = (&self.open[a], &self.open[b]);
         let mut order = Ordering::Equal;
-        for part in &self.table.indexes[self.index].parts {
-            if part.prefix_chars.is_some() || order != Ordering::Equal {
+        for &ordinal in &self.order {
+            order = compare(&self.table.columns[ordinal], a.row.get(ordinal), b.row.get(ordinal));
+            if order != Ordering::Equal {
                 break;
             }
-            let column = &self.table.columns[part.column];
-            order = compare(column, a.row.get(part.column), b.row.get(part.column));
         }
         let order = if self.range.reverse { order.reverse() } else { order };
         order.then(a.partition.cmp(&b.partition)) == Ordering::Less
@@ -211,4 +213,21 @@ impl<'k> Several<'k> {
             self.open[at].cursor.unlock_row(trx);
         }
     }
+}
+
+/// The columns by which the entries of an index are ordered: its own, and those of the clustered index.
+fn order_of(table: &Table, index: usize) -> Vec<usize> {
+    let (own, clustered) = (&table.indexes[index].parts, &table.indexes[0]);
+    let behind = clustered.parts.iter().filter(|_| !clustered.is_hidden());
+    let mut order = Vec::new();
+    for part in own.iter().chain(behind) {
+        if order.contains(&part.column) {
+            continue;
+        }
+        if part.prefix_chars.is_some() {
+            break;
+        }
+        order.push(part.column);
+    }
+    order
 }

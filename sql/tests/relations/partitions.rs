@@ -152,7 +152,7 @@ impl Case {
     /// A statement; `@` stands for the table.
     fn statement(&mut self) -> String {
         let condition = self.condition(2);
-        match self.below(25) {
+        match self.below(27) {
             0..=3 => {
                 let verb = self.random.one(&["INSERT INTO", "INSERT IGNORE INTO", "REPLACE INTO", "INSERT INTO"]);
                 let rows: Vec<String> = (0..1 + self.below(5)).map(|_| self.row()).collect();
@@ -199,6 +199,17 @@ impl Case {
             ),
             22 => format!("SELECT COUNT(*) FROM few WHERE EXISTS (SELECT 1 FROM @ WHERE @.a = few.a AND {condition})"),
             23 => format!("SELECT id, a, b, d, s FROM @ WHERE {condition} ORDER BY id, a, b, d, BINARY s FOR UPDATE"),
+            // An index is in the order of the primary key where its own columns are equal.
+            24 | 25 => {
+                let column = self.random.one(&["b", "d"]);
+                let (order, a) = (self.random.one(&["", "DESC"]), self.value("a"));
+                let condition = self.random.one(&["1", "a > 3", "b = 3", "d = '2020-02-29'"]);
+                let or = if a == "NULL" { String::new() } else { format!(" AND a <> {a}") };
+                let columns = format!("{column} {order}, id {order}, a {order}");
+                format!(
+                    "SELECT {column}, id, a FROM @ FORCE INDEX (k{column}) WHERE {condition}{or} ORDER BY {columns}"
+                )
+            }
             _ => {
                 format!("SELECT a, COUNT(*), GROUP_CONCAT(b ORDER BY b) FROM @ WHERE {condition} GROUP BY a ORDER BY a")
             }
