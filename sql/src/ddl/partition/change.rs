@@ -244,8 +244,7 @@ fn reorganize(
     at.sort_unstable();
     let by_range = matches!(old.method, PartitionMethod::Range(_) | PartitionMethod::RangeColumns(_));
     let (first, last) = (at[0], at[at.len() - 1]);
-    if last - first + 1 != at.len() && !matches!(old.method, PartitionMethod::List(_) | PartitionMethod::ListColumns(_))
-    {
+    if last - first + 1 != at.len() {
         let text = "When reorganizing a set of partitions they must be in consecutive order";
         return Err(Error::new(1519, b"HY000", text));
     }
