@@ -267,7 +267,8 @@ impl Function {
         match self {
             Function::Hash { linear, expr, count } => {
                 let number = Function::number(eval, columns, expr, value)?;
-                Ok(number.map_or(0, |number| of_number(number as i64, *count, *linear)))
+                // In MySQL NULL is the least integer there, which is in the first partition only if their number is even.
+                Ok(of_number(number.map_or(i64::MIN, |number| number as i64), *count, *linear))
             }
             Function::Key { linear, algorithm, columns: own, count } => {
                 let mut hash = KeyHash::new(*algorithm);

@@ -54,6 +54,9 @@ pub fn perform(context: &Context<'_>, alter: &AlterTable, action: &PartitionActi
     let alteration = locked.alter(database, name).map_err(storage_error)?;
     let table = alteration.table().clone();
     let Some(plan) = plan(context, &table, action)? else { return Outcome::nothing() };
+    // What is left decides where the counter goes on, as after TRUNCATE TABLE.
+    let mut alteration = alteration;
+    alteration.auto_increment = matches!(action, PartitionAction::Truncate(_)).then_some(1);
     let moved = run(context, alteration, &table, &plan)?;
     match action {
         PartitionAction::Maintain(_, names) => maintain::rebuilt(context, (database, name), names),
