@@ -24,14 +24,17 @@ struct Place {
     kind: Kind,
 }
 
-/// Glassine, and MariaDB beside it if it is installed.
-fn places(scratch: &Scratch) -> Vec<Place> {
-    let kinds: &[Kind] = match mariadb_is_installed() {
+fn kinds() -> &'static [Kind] {
+    match mariadb_is_installed() {
         true => &[Kind::Glassine, Kind::MariaDb],
         false => &[Kind::Glassine],
-    };
+    }
+}
+
+/// Glassine, and MariaDB beside it if it is installed.
+fn places(scratch: &Scratch) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
-    for &kind in kinds {
+    for &kind in kinds() {
         // MariaDB shows the certificate that Glassine has made.
         let certificate = places.first().map(|glassine| glassine.server.directory.join("data"));
         places.push(place(kind, &scratch.0.join(format!("{kind:?}")), certificate.as_deref()));
@@ -39,16 +42,19 @@ fn places(scratch: &Scratch) -> Vec<Place> {
     places
 }
 
-fn place(kind: Kind, directory: &Path, certificate: Option<&Path>) -> Place {
-    let port = free_port();
+fn options(port: u16, certificate: Option<&Path>) -> Options {
     let mut more = vec!["--skip-networking=0".into(), "--bind-address=127.0.0.1".into(), format!("--port={port}")];
     if let Some(made) = certificate {
         more.extend(
             ["cert", "key"].map(|what| format!("--ssl-{what}={}", made.join(format!("server-{what}.pem")).display())),
         );
     }
-    let options = Options { pool: "64M".into(), log: "64M".into(), flush_at_commit: 2, more };
-    let server = Server::create(kind, directory, &options).expect("the server starts");
+    Options { pool: "64M".into(), log: "64M".into(), flush_at_commit: 2, more }
+}
+
+fn place(kind: Kind, directory: &Path, certificate: Option<&Path>) -> Place {
+    let port = free_port();
+    let server = Server::create(kind, directory, &options(port, certificate)).expect("the server starts");
     let mut client = server.connect().expect("a connection");
     // MariaDB's collation of JSON and of new tables is another; what is compared shall not depend on it.
     run(
@@ -136,8 +142,13 @@ fn compare(places: &[Place], name: &str, build: impl Fn(&Place) -> Command) {
             printed(place, name, command.env("CLIENT_DATABASE", &database))
         })
         .collect();
+    check_same(name, &answers);
+}
+
+/// What a program printed against one server and against the other.
+fn check_same(name: &str, answers: &[String]) {
     assert!(answers[0].lines().count() > 2, "{name} found nothing:\n{}", answers[0]);
-    if let [ours, theirs] = &answers[..] {
+    if let [ours, theirs] = answers {
         let differing: Vec<String> = ours
             .lines()
             .zip(theirs.lines())
@@ -150,7 +161,7 @@ fn compare(places: &[Place], name: &str, build: impl Fn(&Place) -> Command) {
             differing.join("\n")
         );
     }
-    println!("{name}: {} lines, the same in {} servers", answers[0].lines().count(), places.len());
+    println!("{name}: {} lines, the same in {} servers", answers[0].lines().count(), answers.len());
 }
 
 fn stop(places: Vec<Place>) {
@@ -558,4 +569,37 @@ fn accounts_go_from_one_server_to_the_other_and_back() {
     }
     assert_eq!(accounts_of(theirs), wanted);
     stop(places);
+}
+
+/// Half of the rows are on either server. The second one dies between PREPARE and COMMIT, and is started again.
+#[test]
+fn tables_over_two_servers_by_shardingsphere() {
+    let Some(classes) = installed("sharding") else { return };
+    let scratch = Scratch::new("clients-sharding").expect("a directory");
+    let answers: Vec<String> = kinds()
+        .iter()
+        .map(|&kind| {
+            let directory = scratch.0.join(format!("{kind:?}"));
+            let [first, mut second] = ["first", "second"].map(|name| place(kind, &directory.join(name), None));
+            for place in [&first, &second] {
+                run(&mut place.server.connect().expect("a connection"), &["CREATE DATABASE sharding"]);
+            }
+            let played = |phase: &str, second: &Place| {
+                let mut command = command(&first, Path::new("java"));
+                command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp"]);
+                command.arg(format!("{0}:{0}/*", classes.display())).args(["Sharding", phase]);
+                command.env("CLIENT_DATABASE", "sharding").env("CLIENT_PORT_2", second.port.to_string());
+                command.env("CLIENT_LOG", &directory).env("CLIENT_KILL", second.server.pid().to_string());
+                printed(&first, "Sharding", &mut command)
+            };
+            let mut found = played("work", &second);
+            assert!(!second.server.is_running(), "{kind:?} was not killed:\n{found}");
+            let killed = second.server.kill();
+            second.server = Server::start(kind, &killed, &options(second.port, None)).expect("a start after the crash");
+            found += &played("after", &second);
+            stop(vec![first, second]);
+            found
+        })
+        .collect();
+    check_same("Sharding", &answers);
 }

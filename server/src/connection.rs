@@ -229,6 +229,7 @@ impl Connection {
     fn command(&mut self, packet: &Packet) -> Next {
         let Self { wire, session, statements, status, process, .. } = self;
         let Wire { incoming, sink, .. } = wire;
+        sink.answer_in(session.results_charset());
         let payload = incoming.payload(packet);
         let command = match Command::decode(payload, sink.capabilities) {
             Ok(command) => command,
@@ -241,7 +242,6 @@ impl Connection {
         match command {
             Command::StatementExecute { statement, flags, parameters } => {
                 status.add(Counter::Questions, 1);
-                status.add(Counter::ComStmtExecute, 1);
                 let directory = &self.shared.instance.datadir;
                 prepared::execute(session, statements, statement, flags, parameters, process, directory, sink);
                 session.set_query_attributes(Vec::new());
@@ -266,7 +266,6 @@ impl Connection {
                 Next::Answer
             }
             Command::StatementPrepare(text) => {
-                status.add(Counter::ComStmtPrepare, 1);
                 process.begin("Prepare", text);
                 session.log_command("Prepare", text);
                 let statements_max = self.shared.instance.variables.number("max_prepared_stmt_count");
@@ -288,7 +287,6 @@ impl Connection {
                 Next::NoAnswer
             }
             Command::StatementClose(statement) => {
-                status.add(Counter::ComStmtClose, 1);
                 if statements.remove(&statement).is_some() {
                     session.close_statement(statement);
                     status.set_prepared_statements(statements.len());
@@ -511,8 +509,9 @@ fn field_list(session: &mut Session, table: &[u8], pattern: &[u8], sink: &mut Si
     let names = Collation::by_id(CollationId::UTF8MB4_GENERAL_CI).expect("a collation that is built in");
     for column in columns {
         if pattern.is_empty() || names.like(column.name.as_bytes(), pattern, Some('\\' as u32)) {
+            let charset = sink.charset;
             sink.packets.push(|out| {
-                column.encode(out);
+                column.encode_in(charset, out);
                 out.push(0xFB); // The default: NULL, which is what clients ignore best.
             });
         }

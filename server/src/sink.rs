@@ -17,6 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use format::collation::Charset;
 use format::packet::frame::Packets;
 use format::packet::response;
 use format::packet::row::{self, BinaryRow, Conversion};
@@ -70,6 +71,8 @@ pub struct Sink {
     in_rows: bool,
     /// The statement's rows are kept for a cursor, and where its answer begins.
     pub cursor: Option<Held>,
+    /// What names and messages are converted to; `None`: they are sent as they are.
+    pub charset: Option<Charset>,
     /// The columns' collations on the wire.
     collations: Vec<u16>,
     /// The columns' conversions, made when the first row shows their types.
@@ -95,6 +98,7 @@ impl Sink {
             process,
             in_rows: false,
             cursor: None,
+            charset: None,
             collations: Vec::new(),
             conversions: Vec::new(),
             widths: Vec::new(),
@@ -175,8 +179,9 @@ impl Sink {
 
     /// The definitions of parameters or columns, with the end that the client expects.
     pub fn definitions(&mut self, columns: &[ColumnDefinition], status: u16) {
+        let charset = self.charset;
         for column in columns {
-            self.packets.push(|out| column.encode(out));
+            self.packets.push(|out| column.encode_in(charset, out));
         }
         if !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
             self.packets.push(|out| response::encode_eof(0, status, out));
@@ -239,6 +244,10 @@ fn fill_with_zeros(width: u32, from: usize, out: &mut Vec<u8>) {
 }
 
 impl ResultSink for Sink {
+    fn answer_in(&mut self, results: Option<Charset>) {
+        self.charset = results;
+    }
+
     fn columns(&mut self, columns: &[ColumnDefinition]) {
         self.columns_of(columns, 0);
     }
@@ -251,7 +260,10 @@ impl ResultSink for Sink {
         self.packets.push(|out| format::packet::writer::lenenc(out, columns.len() as u64));
         match self.cursor {
             // One end follows the columns, whatever kind the client reads; it says that there is a cursor.
-            Some(_) => columns.iter().for_each(|column| self.packets.push(|out| column.encode(out))),
+            Some(_) => {
+                let charset = self.charset;
+                columns.iter().for_each(|column| self.packets.push(|out| column.encode_in(charset, out)));
+            }
             None => self.definitions(columns, status),
         }
         self.collations.clear();
@@ -363,7 +375,8 @@ impl ResultSink for Sink {
             }
         }
         let payload = response::Error { code: error.code, sqlstate: error.sqlstate, message: &error.message };
-        self.packets.push(|out| payload.encode(true, out));
+        let charset = self.charset;
+        self.packets.push(|out| payload.encode_in(charset, true, out));
         self.in_rows = false;
         self.end_with_file();
     }

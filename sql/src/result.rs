@@ -13,6 +13,7 @@
 
 use std::time::Duration;
 
+use format::collation::Charset;
 pub use format::packet::ColumnDefinition;
 use format::value::{ColumnType, Value, Zone};
 use storage::Row;
@@ -43,6 +44,10 @@ pub struct StoredColumn {
 
 /// Receives what a statement answers.
 pub trait ResultSink {
+    /// The character set in which the names of columns and the messages of the statements that follow are sent; `None`:
+    /// in UTF-8. The conversion of values is the matter of their columns.
+    fn answer_in(&mut self, _results: Option<Charset>) {}
+
     /// The columns of the rows that follow.
     fn columns(&mut self, columns: &[ColumnDefinition]);
 

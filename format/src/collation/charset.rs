@@ -1,5 +1,7 @@
 //! Character sets: where characters begin and end, and how to get from one set to another.
 
+use std::borrow::Cow;
+
 use super::multibyte::Multibyte;
 use super::single::Single;
 use super::unicode::NO_CHARACTER;
@@ -368,6 +370,18 @@ pub(super) fn map_utf8(text: &[u8], map: impl Fn(u32) -> u32, out: &mut Vec<u8>)
             }
         };
         rest = &rest[taken..];
+    }
+}
+
+/// A text of our own in a character set of the client's; `None`: in UTF-8.
+pub fn in_charset(text: &str, charset: Option<Charset>) -> Cow<'_, [u8]> {
+    match charset {
+        Some(charset) if !Charset::Utf8mb4.has_same_bytes(text.as_bytes(), charset) => {
+            let mut out = Vec::with_capacity(text.len());
+            convert(text.as_bytes(), Charset::Utf8mb4, charset, &mut out);
+            Cow::Owned(out)
+        }
+        _ => Cow::Borrowed(text.as_bytes()),
     }
 }
 

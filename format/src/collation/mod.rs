@@ -57,7 +57,7 @@ use order::{Alphabet, Character, GeneralUtf8, OldUtf8, PlainBytes, PlainUtf8, Ta
 use uca::{Alike, Uca};
 use wide::{GeneralWide, OldWide, PlainWide, Utf8};
 
-pub use charset::{Charset, convert};
+pub use charset::{Charset, convert, in_charset};
 pub use multibyte::Multibyte;
 pub use order::without_spaces;
 pub use unicode::NO_CHARACTER;

@@ -18,6 +18,7 @@
 
 use super::reader::{Malformed, Reader};
 use super::writer;
+use crate::collation::{Charset, in_charset};
 
 /// The protocol's column types (`MYSQL_TYPE_...`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -154,9 +155,14 @@ impl ColumnDefinition {
 
     /// Appends the payload.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        self.encode_in(None, out);
+    }
+
+    /// The same with names in a character set; `None`: in UTF-8.
+    pub fn encode_in(&self, charset: Option<Charset>, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\x03def");
         for text in [&self.schema, &self.table, &self.org_table, &self.name, &self.org_name] {
-            writer::lenenc_bytes(out, text.as_bytes());
+            writer::lenenc_bytes(out, &in_charset(text, charset));
         }
         out.push(12);
         out.extend_from_slice(&self.collation.to_le_bytes());

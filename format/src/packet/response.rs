@@ -3,6 +3,7 @@
 use super::capability::Capabilities;
 use super::reader::{Malformed, Reader};
 use super::writer;
+use crate::collation::{Charset, in_charset};
 
 /// First bytes of an answer.
 pub const OK: u8 = 0x00;
@@ -97,13 +98,18 @@ pub struct Error<'a> {
 impl<'a> Error<'a> {
     /// Appends the payload. Before the handshake is done, there is no SQLSTATE.
     pub fn encode(&self, with_sqlstate: bool, out: &mut Vec<u8>) {
+        self.encode_in(None, with_sqlstate, out);
+    }
+
+    /// The same with the message in a character set; `None`: in UTF-8.
+    pub fn encode_in(&self, charset: Option<Charset>, with_sqlstate: bool, out: &mut Vec<u8>) {
         out.push(ERROR);
         out.extend_from_slice(&self.code.to_le_bytes());
         if with_sqlstate {
             out.push(b'#');
             out.extend_from_slice(&self.sqlstate);
         }
-        out.extend_from_slice(self.message.as_bytes());
+        out.extend_from_slice(&in_charset(self.message, charset));
     }
 
     pub fn decode(payload: &'a [u8]) -> Result<Self, Malformed> {

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::expression::assign::{AssignMode, Target, assign, encode};
 use crate::expression::{Binder, Datum, NoFields, NoScope, geometry};
 use crate::parser::ast::{ColumnSpec, DefaultSpec, TypeSpec};
+use crate::types::SqlMode;
 
 const COMMENT_CHARS_MAX: usize = 1024;
 
@@ -167,6 +168,10 @@ pub fn default(
             // A default that would be cut to fit is refused in every mode: nobody wants rows that differ from it.
             let mut strict = *context.eval;
             strict.strict_change = true;
+            // But a zero date is one that only the strict modes refuse.
+            if !strict.mode.is_strict() {
+                strict.mode = strict.mode.without(SqlMode::NO_ZERO_DATE).without(SqlMode::NO_ZERO_IN_DATE);
+            }
             let stored = assign(value, &bound.ty, &target, AssignMode::Strict, 1, &strict)
                 .and_then(|value| stored(&value, ty))
                 .map_err(|_| Error::invalid_default(name))?;

@@ -58,6 +58,14 @@ pub fn auto_value(ty: &ColumnType, stored: &[u8]) -> u64 {
     }
 }
 
+/// What the client is told of a value that the statement gave: a negative one by its bits.
+pub fn told_value(ty: &ColumnType, stored: &[u8]) -> u64 {
+    match ty.decode(stored) {
+        Value::Int(value) => value as u64,
+        _ => auto_value(ty, stored),
+    }
+}
+
 /// How a statement treats values that do not fit.
 pub fn assign_mode(context: &EvalContext<'_>, ignore: bool) -> AssignMode {
     if context.mode.is_strict() && !ignore { AssignMode::Strict } else { AssignMode::Lenient }

@@ -12,7 +12,9 @@ use format::value::{ColumnType, Value};
 use storage::config::AutoIncrementMode;
 use storage::{ColumnSet, ReadMode, Row};
 
-use super::change::{Changes, Destination, Updater, assign_mode, auto_value, change_error, push_default, target};
+use super::change::{
+    Changes, Destination, Updater, assign_mode, auto_value, change_error, push_default, target, told_value,
+};
 use super::insert_fields::{ConflictRow, GivenRow, NewRow};
 use super::row::TableRow;
 use super::row_rules::RowTarget;
@@ -291,6 +293,7 @@ impl<'a> Inserter<'a> {
             self.fire_before(&mut wishes)?;
         }
         let mut explicit = 0;
+        let mut told = 0;
         let mut generated = 0;
         if let Some(column) = table.auto_increment {
             let ty = &table.columns[column].ty;
@@ -318,6 +321,7 @@ impl<'a> Inserter<'a> {
                 self.row.parts[column] = Some((from, self.row.bytes.len() as u32));
             } else {
                 explicit = given;
+                told = self.row.get(column).map_or(0, |stored| told_value(ty, stored));
                 // Values taken before that are not above it are passed over.
                 while self.series.forced == 0 && self.reserved.1 > 0 && self.reserved.0 <= explicit {
                     self.take_reserved();
@@ -334,9 +338,9 @@ impl<'a> Inserter<'a> {
         }
         if explicit > 0 {
             self.environment.instance.engine.raise_auto_increment(table, explicit).or_sql()?;
-            if inserted {
-                self.changes.explicit_id = explicit;
-            }
+        }
+        if told != 0 && inserted {
+            self.changes.explicit_id = told;
         }
         Ok(())
     }
@@ -640,7 +644,7 @@ impl<'a> Inserter<'a> {
             // The client is told which row it was.
             if let Some(column) = table.auto_increment {
                 let stored = self.old.get(column).filter(|_| !assigned(column));
-                self.changes.explicit_id = stored.map_or(0, |stored| auto_value(&table.columns[column].ty, stored));
+                self.changes.explicit_id = stored.map_or(0, |stored| told_value(&table.columns[column].ty, stored));
             }
         } else if self.series.found_rows {
             self.changes.changed += 1;

@@ -116,6 +116,24 @@ fn view_row(facts: &Facts<'_>, definition: &storage::Definition) -> Vec<Value> {
     row
 }
 
+/// A table option in MySQL's letters: those that InnoDB reads are large, the server's own are small.
+fn as_shown(option: String) -> String {
+    const SMALL: [&str; 8] = [
+        "ROW_FORMAT=",
+        "MAX_ROWS=",
+        "MIN_ROWS=",
+        "AVG_ROW_LENGTH=",
+        "CHECKSUM=",
+        "PACK_KEYS=",
+        "DELAY_KEY_WRITE=",
+        "STATS_",
+    ];
+    match SMALL.iter().any(|name| option.starts_with(name)) {
+        true => option.to_ascii_lowercase(),
+        false => option,
+    }
+}
+
 fn table_row(facts: &Facts<'_>, table: &storage::Table) -> Vec<Value> {
     use std::sync::atomic::Ordering;
     let engine = &facts.instance.engine;
@@ -123,7 +141,7 @@ fn table_row(facts: &Facts<'_>, table: &storage::Table) -> Vec<Value> {
     let next = table.auto_increment.and_then(|_| engine.auto_increment(table).ok());
     let files = table.schema().files();
     let updated = files.map(|file| file.state.updated_us.load(Ordering::Relaxed)).max();
-    let mut options = describe::create_options(&table.options);
+    let mut options: Vec<String> = describe::create_options(&table.options).into_iter().map(as_shown).collect();
     options.extend(table.is_partitioned().then(|| "partitioned".into()));
     vec![
         string("def"),

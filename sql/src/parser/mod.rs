@@ -75,6 +75,7 @@ const UNSUPPORTED: &[&str] = &["HANDLER", "INSTALL", "UNINSTALL", "CACHE", "IMPO
 
 /// Longest name of a table, a column, an index, in characters.
 const NAME_CHARACTERS_MAX: usize = 64;
+const ALIAS_CHARACTERS_MAX: usize = 256;
 
 /// A statement, and where it stood.
 #[derive(Debug, Clone, PartialEq)]
@@ -434,8 +435,27 @@ impl<'a> Parser<'a> {
         self.any_name()
     }
 
+    /// The alias of a column or table, or what may be one: it may be longer than the names of what is kept.
+    fn alias(&mut self) -> Result<String> {
+        if !self.is_name() {
+            return Err(self.unexpected());
+        }
+        self.name_within(ALIAS_CHARACTERS_MAX)
+    }
+
+    fn alias_or_text(&mut self) -> Result<String> {
+        match self.peek().kind {
+            Kind::Text => self.text(),
+            _ => self.alias(),
+        }
+    }
+
     /// A name that may be reserved: behind a dot, or where no keyword can stand.
     fn any_name(&mut self) -> Result<String> {
+        self.name_within(NAME_CHARACTERS_MAX)
+    }
+
+    fn name_within(&mut self, characters_max: usize) -> Result<String> {
         let token = self.peek();
         let bytes = self.bytes(token);
         let name = match token.kind {
@@ -448,13 +468,13 @@ impl<'a> Parser<'a> {
             Ok(name) => name,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         };
-        if name.len() > NAME_CHARACTERS_MAX && name.chars().count() > NAME_CHARACTERS_MAX {
+        if name.len() > characters_max && name.chars().count() > characters_max {
             return Err(Error::identifier_too_long(&name));
         }
         Ok(name)
     }
 
-    /// A name, or a string in its place: aliases, user names, index comments of old tools.
+    /// A name, or a string in its place: user names, index comments of old tools.
     fn name_or_text(&mut self) -> Result<String> {
         match self.peek().kind {
             Kind::Text => self.text(),
@@ -485,7 +505,7 @@ impl<'a> Parser<'a> {
     }
 
     fn column_name(&mut self) -> Result<ColumnName> {
-        let first = self.name()?;
+        let first = self.alias()?;
         if !self.take_symbol(".") {
             return Ok(ColumnName::new(first));
         }

@@ -345,11 +345,8 @@ impl Parser<'_> {
 
     /// `AS name`, `AS 'name'`, or the name alone.
     fn optional_alias(&mut self) -> Result<Option<String>> {
-        if self.take_word("AS") {
-            return Ok(Some(self.name_or_text()?));
-        }
-        if self.begins_alias() || self.peek().kind == Kind::Text {
-            return Ok(Some(self.name_or_text()?));
+        if self.take_word("AS") || self.begins_alias() || self.peek().kind == Kind::Text {
+            return Ok(Some(self.alias_or_text()?));
         }
         Ok(None)
     }
@@ -567,10 +564,10 @@ impl Parser<'_> {
         let name = self.table_name()?;
         let partitions = self.partition_selection()?;
         if self.take_word("AS") {
-            let alias = Some(self.name_or_text()?);
+            let alias = Some(self.alias_or_text()?);
             return Ok(TableRef::Table { name, partitions, alias, hints: self.index_hints()? });
         }
-        let alias = if self.begins_alias() { Some(self.name()?) } else { None };
+        let alias = if self.begins_alias() { Some(self.alias()?) } else { None };
         Ok(TableRef::Table { name, partitions, alias, hints: self.index_hints()? })
     }
 

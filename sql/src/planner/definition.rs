@@ -20,6 +20,10 @@ pub fn definition(column: &OutputColumn, results: Option<CollationId>) -> Column
         definition.org_table = origin.table.clone();
         definition.org_name = origin.column.clone();
         definition.flags |= origin.flags;
+        // A JSON column says that it is binary, as in MySQL; what functions make of it is text.
+        if column.ty.kind == Kind::Json {
+            definition.collation = CollationId::BINARY.0;
+        }
         // Connector/J takes a BIT(1) with this flag for bytes.
         if is_numeric(column.ty.kind) {
             definition.flags &= !column_flags::BINARY;

@@ -211,9 +211,10 @@ impl Session {
         }
         if let Some(condition) = &filter.filter {
             let view = self.view();
-            let context = self.eval_context(&view, &[]);
+            let context = self.eval_context(&view, &self.given);
             let scope = ListingScope(&table.columns);
-            let mut binder = Binder::new(&scope, context.session, context.mode, context.connection, &[]);
+            let types = self.types_of(&self.given);
+            let mut binder = Binder::new(&scope, context.session, context.mode, context.connection, &types);
             binder.client = context.client;
             let condition = binder.bind(condition)?;
             let mut kept = Vec::new();

@@ -247,7 +247,7 @@ impl Session {
 
     /// An error if a query reads the table that it is to replace, whose name is locked alone while the query runs.
     fn check_not_read(&mut self, create: &CreateTable, query: &Query) -> Result<()> {
-        let plan = self.plan(&Statement::Query(Box::new(query.clone())), 0, &[])?;
+        let plan = self.plan_given(&Statement::Query(Box::new(query.clone())))?;
         let (database, name) = (database_of(&create.table, self.state.database.as_deref())?, &*create.table.name);
         let mut tables = plan.iter().flat_map(|plan| &plan.tables);
         match tables.any(|(table, _)| &*table.database == database && &*table.name == name) {
@@ -269,11 +269,12 @@ impl Session {
         self.warnings.clear();
         self.begin_table(&made, locked)?;
         let insert = insert_into(create, create.table.clone(), columns, query);
-        let Some(plan) = self.plan(&insert, 0, &[])? else { return Err(Error::internal("no plan")) };
+        let Some(plan) = self.plan_given(&insert)? else { return Err(Error::internal("no plan")) };
         self.warn_of_plan(&plan.warnings);
         self.begin_row_log();
+        let given = self.given.clone();
         self.limited_in_time(0, |session| {
-            session.in_statement(|session, trx| session.run_in(trx, &session.surroundings(), &plan, &[], sink))
+            session.in_statement(|session, trx| session.run_in(trx, &session.surroundings(), &plan, &given, sink))
         })
     }
 
@@ -283,7 +284,7 @@ impl Session {
         let database = database_of(&create.table, self.state.database.as_deref())?;
         let home = self.instance.engine.database(database).ok_or_else(|| Error::unknown_database(database))?;
         let wanted = Statement::Query(Box::new(query.clone()));
-        let Some(plan) = self.plan(&wanted, 0, &[])? else { return Err(Error::internal("no plan")) };
+        let Some(plan) = self.plan_given(&wanted)? else { return Err(Error::internal("no plan")) };
         let cached::Plan::Query { plan, .. } = &plan.plan else { return Err(Error::internal("no query")) };
         let columns: Vec<String> = plan
             .columns()

@@ -32,7 +32,7 @@ impl Session {
             let form = if format.is_none() { ExplainForm::Tree } else { form };
             return self.explain_analyze(&form, statement, more, sink);
         }
-        let Some(plan) = self.plan(statement, 0, &[])? else {
+        let Some(plan) = self.plan_given(statement)? else {
             return Err(Error::unsupported("EXPLAIN of this statement"));
         };
         self.check_explained(&plan)?;
@@ -47,7 +47,7 @@ impl Session {
             return Ok(());
         }
         let view = self.view();
-        let context = &self.eval_context(&view, &[]);
+        let context = &self.eval_context(&view, &self.given);
         let rows = match &plan.plan {
             Plan::Query { plan, .. } => explain::query(plan, context),
             Plan::Insert(plan) => explain::insert(plan, context),
@@ -91,8 +91,9 @@ impl Session {
             Statement::Query(query) if query.into.is_client() => {}
             _ => return Err(Error::unsupported("EXPLAIN ANALYZE on this statement")),
         }
+        let given = self.given.clone();
         loop {
-            let Some(mut plan) = self.plan(statement, 0, &[])? else {
+            let Some(mut plan) = self.plan_given(statement)? else {
                 return Err(Error::unsupported("EXPLAIN ANALYZE on this statement"));
             };
             self.check_explained(&plan)?;
@@ -101,7 +102,7 @@ impl Session {
             }
             let mut ran = Ran::default();
             self.profile = Some(Box::default());
-            let outcome = self.run_plan(&mut plan, &[], more, &mut ran);
+            let outcome = self.run_plan(&mut plan, &given, more, &mut ran);
             let profile = self.profile.take();
             if let Some(error) = ran.error {
                 // The session has noted it already.

@@ -143,6 +143,8 @@ pub struct Session {
     pub multi_statements: bool,
     /// The client reads several results of one statement (CLIENT_MULTI_RESULTS).
     pub multi_results: bool,
+    /// The values of the `?` of the statement that is dispatched: SET, DO, SHOW, EXPLAIN and others without a plan to keep.
+    given: Arc<[Value]>,
     /// The client reads OUT parameters of a prepared CALL (CLIENT_PS_MULTI_RESULTS).
     pub out_parameters: bool,
     /// UPDATE counts found rows instead of changed ones (CLIENT_FOUND_ROWS).
@@ -260,6 +262,7 @@ impl Session {
             variables,
             multi_statements: false,
             multi_results: true,
+            given: Arc::from([]),
             out_parameters: false,
             found_rows: false,
             tracked: None,
@@ -392,9 +395,16 @@ impl Session {
             if !ok || !more {
                 return;
             }
+            sink.answer_in(self.results_charset());
             first = false;
             rest = behind;
         }
+    }
+
+    /// What names and messages are converted to for the client; `None`: nothing is.
+    pub fn results_charset(&self) -> Option<Charset> {
+        let results = collation(self.variables.settings.character_set_results?).charset;
+        (!matches!(results, Charset::Utf8mb4 | Charset::Binary)).then_some(results)
     }
 
     /// The text of a client in the character set that statements are in.
@@ -547,6 +557,9 @@ impl Session {
         self.remember_counts();
         self.state.rows_affected.set(done.affected_rows);
         let mut status = self.status_flags();
+        if self.state.uses.get().no_index {
+            status |= flags::NO_INDEX_USED;
+        }
         if more {
             status |= flags::MORE_RESULTS;
         }

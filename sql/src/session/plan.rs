@@ -6,7 +6,7 @@ use std::sync::Arc;
 use format::collation::collation;
 use format::packet::ColumnDefinition;
 use format::value::Value;
-use storage::{Definition, DefinitionKind, ReadMode, Table, TableUse};
+use storage::{Definition, DefinitionKind, Kill, ReadMode, Table, TableUse};
 
 use super::cached::{CachedPlan, Outcome, Plan, PreparedStatement, STALE, statistics_version};
 use super::dispatch::changes_password;
@@ -44,6 +44,19 @@ impl Session {
     ) -> Result<Option<Box<CachedPlan>>> {
         let types = self.types_of(parameters);
         self.plan_typed(statement, parameter_count, parameters, &types)
+    }
+
+    /// The plan of a query inside a statement that is dispatched. It is of these values alone, so texts are as long as they
+    /// are: a column that CREATE TABLE makes of one is no longer.
+    pub(super) fn plan_given(&mut self, statement: &Statement) -> Result<Option<Box<CachedPlan>>> {
+        let given = self.given.clone();
+        let mut types = self.types_of(&given);
+        for (value, ty) in given.iter().zip(&mut types) {
+            if let Value::Bytes(text) = value {
+                ty.length = ty.length.min(text.len().max(1) as u32);
+            }
+        }
+        self.plan_typed(statement, given.len(), &given, &types)
     }
 
     pub(super) fn plan_typed(
@@ -451,7 +464,11 @@ impl Session {
                         Ok(!self.process.interrupt.is_set())
                     })?,
                 }
-                if self.process.interrupt.is_set() {
+                // A row of no table has been computed: SELECT SLEEP(9) answers 1 when it is interrupted.
+                let is_answered = matches!(plan, QueryPlan::Select(select) if select.sources.is_empty())
+                    && sent.get() > 0
+                    && self.process.interrupt.kind() != Some(Kill::Connection);
+                if self.process.interrupt.is_set() && !is_answered {
                     return Err(Error::interrupted());
                 }
                 self.state.found_rows.set(environment.found_rows.get());
@@ -745,11 +762,11 @@ impl Session {
             return;
         }
         if !is_planned {
-            if prepared.parameters > 0 {
-                return self.fail(Error::not_preparable(), sink);
-            }
             let statement = prepared.statement.clone();
-            if let Err(error) = self.dispatch(&statement, more, sink) {
+            let outer = std::mem::replace(&mut self.given, parameters.into());
+            let done = self.dispatch(&statement, more, sink);
+            self.given = outer;
+            if let Err(error) = done {
                 self.fail(error, sink);
             }
             return;

@@ -48,9 +48,10 @@ impl Session {
         if expr.asks_query() {
             return self.evaluate_query(expr);
         }
+        let given = self.given.clone();
         let view = self.view();
-        let context = self.eval_context(&view, &[]);
-        let bound = match bind(&context, expr) {
+        let context = self.eval_context(&view, &given);
+        let bound = match bind(&context, expr, &self.types_of(&given)) {
             // It may be a stored function, which only a query can call.
             Err(error) if error.code == 1305 => return self.evaluate_query(expr),
             bound => bound?,
@@ -72,7 +73,8 @@ impl Session {
         };
         let statement = ast::Statement::Query(Box::new(query));
         let mut kept = Kept { rows: Vec::new(), error: None };
-        let plan = self.plan_and_run(&statement, 0, &[], false, &mut kept)?;
+        let given = self.given.clone();
+        let plan = self.plan_and_run(&statement, given.len(), &given, false, &mut kept)?;
         let plan = plan.ok_or_else(|| Error::internal("no plan"))?;
         if let Some(error) = kept.error {
             self.state.error_count.set(0);
@@ -411,9 +413,9 @@ fn cannot_persist(cause: &std::io::Error) -> Error {
     Error::new(3, b"HY000", format!("Error writing file '{}' ({cause})", crate::variables::persisted::FILE))
 }
 
-/// Binds an expression without columns.
-pub(super) fn bind(context: &crate::expression::EvalContext<'_>, expr: &ast::Expr) -> Result<Expr> {
-    let mut binder = Binder::new(&NoScope, context.session, context.mode, context.connection, &[]);
+/// Binds an expression without columns; `parameters` are the types of its `?`.
+fn bind(context: &crate::expression::EvalContext<'_>, expr: &ast::Expr, parameters: &[TypeInfo]) -> Result<Expr> {
+    let mut binder = Binder::new(&NoScope, context.session, context.mode, context.connection, parameters);
     binder.client = context.client;
     binder.div_precision_increment = context.div_precision_increment;
     binder.bind(expr)

@@ -32,7 +32,7 @@ impl Assignment<'_, '_> {
         if parsed.flags.truncated {
             self.truncated_temporal(kind, value)?;
         }
-        self.checked_zero(parsed.value, kind)
+        self.checked_zero(value, parsed.value, kind)
     }
 
     /// A computed date may have a day that its month does not have: STR_TO_DATE reads one.
@@ -42,11 +42,11 @@ impl Assignment<'_, '_> {
             self.incorrect_temporal(kind, value, &ParseFlags { invalid_day: true, ..ParseFlags::default() })?;
             return Ok(None);
         }
-        self.checked_zero(moment, kind)
+        self.checked_zero(value, moment, kind)
     }
 
-    /// NO_ZERO_DATE and NO_ZERO_IN_DATE.
-    fn checked_zero(&self, value: DateTime, kind: &str) -> Result<Option<DateTime>> {
+    /// NO_ZERO_DATE and NO_ZERO_IN_DATE, for what `given` means.
+    fn checked_zero(&self, given: &Datum<'_>, value: DateTime, kind: &str) -> Result<Option<DateTime>> {
         let mode = self.context.mode;
         let refused = if value.date.is_zero() {
             mode.has(SqlMode::NO_ZERO_DATE)
@@ -55,9 +55,10 @@ impl Assignment<'_, '_> {
         };
         if refused {
             let mut text = Vec::new();
-            match kind {
-                "date" => value.date.write(&mut text),
-                _ => value.write(0, &mut text),
+            match (given, kind) {
+                (Datum::Date(_) | Datum::DateTime(_), "date") => value.date.write(&mut text),
+                (Datum::Date(_) | Datum::DateTime(_), _) => value.write(0, &mut text),
+                _ => text.extend_from_slice(&given.by_ref().into_text(&TypeInfo::NULL)),
             }
             match self.mode {
                 AssignMode::Strict => {
