@@ -318,6 +318,19 @@ impl Alteration<'_> {
         if let Some(last) = last {
             auto_increment::write_last_given(&engine.inner.store, &new, last)?;
         }
+        // A file that stays has what was given before.
+        let set_back = last.filter(|_| self.auto_increment.is_some());
+        if let Some(to) = set_back {
+            for file in stay.iter().flatten() {
+                let from = auto_increment::read_last_given(&engine.inner.store, file)?;
+                ddl.will_do_afterwards(Action::SetLastGiven {
+                    space: file.space,
+                    root: file.clustered().root,
+                    from,
+                    to,
+                })?;
+            }
+        }
         let followed = engine.follow(&mut ddl, old, &settled.definition)?;
         let moved = settled.move_definitions(engine, &mut ddl, old)?;
         new.state.statistics.set_histograms(old.histograms_for(&new, self.column_origins.as_deref()));
@@ -327,6 +340,9 @@ impl Alteration<'_> {
         let shown = self.show(&settled, new, engine.inner.registry.next_id(), followed);
         engine.show_definitions(moved);
         afterwards.run();
+        if let Some(last) = set_back {
+            shown.state.auto_increment_next.store(last.saturating_add(1), Ordering::Release);
+        }
         Ok((shown, count))
     }
 
