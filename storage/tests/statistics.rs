@@ -295,6 +295,31 @@ fn histograms_follow_their_columns() {
     assert!(check.is_clean(), "{check:?}");
 }
 
+/// What needs room is refused, what was there stays, and the next attempt works.
+#[test]
+fn a_full_disk_keeps_the_histograms_of_before() {
+    let (disk, engine) = new_engine(7);
+    let wait = TrxOptions::default();
+    let t = create(&engine, &[]);
+    fill(&engine, &t, 0..500, &mut Some);
+    engine.change_histograms(&t, &wait, |_| vec![Histogram::new("k", b"of k")]).unwrap();
+    // The file has to grow for it.
+    let large: Vec<u8> = (0..1 << 20).map(|at: u32| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    disk.set_faults(|faults| faults.capacity_blocks = Some(0));
+    let refused = engine.change_histograms(&t, &wait, |_| vec![Histogram::new("k", &large)]);
+    assert!(matches!(refused, Err(Error::DiskFull { .. })), "{refused:?}");
+    assert_eq!(&*t.state.statistics.histogram("k").unwrap().bytes, b"of k");
+    disk.set_faults(|faults| faults.capacity_blocks = None);
+    engine.analyze_table(&t, &Interrupt::new()).unwrap();
+    engine.change_histograms(&t, &wait, |_| vec![Histogram::new("k", &large)]).unwrap();
+    drop(engine);
+    let engine = open(&disk.crash());
+    assert_eq!(table(&engine).state.statistics.histogram("k").unwrap().bytes[..], large);
+    assert_eq!(engine.table_statistics(&table(&engine)).rows, 500);
+    let check = engine.check().unwrap();
+    assert!(check.is_clean(), "{check:?}");
+}
+
 /// An index that is built later is known when it is asked for.
 #[test]
 fn a_new_index_is_estimated() {

@@ -64,6 +64,11 @@ pub struct Histogram {
 }
 
 impl Histogram {
+    /// Whether it was made of no rows: then it says nothing of those that have come since.
+    pub fn is_empty(&self) -> bool {
+        self.buckets.is_empty() && self.nulls == 0.0
+    }
+
     /// The share of NULL.
     pub fn nulls(&self) -> f64 {
         self.nulls

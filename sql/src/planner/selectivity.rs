@@ -26,11 +26,14 @@ const INTERVAL: f64 = 1.0 / 3.0;
 const CLOSED_INTERVAL: f64 = 1.0 / 9.0;
 const UNKNOWN: f64 = 0.5;
 
-/// The histogram of a column as it is read, once.
+/// The histogram of a column as it is read, once; None inside: it says nothing.
 fn histogram(table: &Table, stored: &Stored) -> Option<(usize, Arc<Option<Histogram>>)> {
     let column = table.column(&stored.column)?;
     let ty = &table.columns[column].ty;
-    let read = || Json::decode(&stored.bytes).ok().and_then(|document| Histogram::from_json(&document, ty, None));
+    let read = || {
+        let document = Json::decode(&stored.bytes).ok()?;
+        Histogram::from_json(&document, ty, None).filter(|histogram| !histogram.is_empty())
+    };
     Some((column, stored.derived.get_or_init(read)))
 }
 

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use format::packet::ColumnDefinition;
+use storage::schema::statistics_changes;
 use storage::{Definition, Table, TableUse};
 
 use super::uses::{Uses, each_step};
@@ -33,6 +34,8 @@ pub struct CachedPlan {
     pub tables: Vec<(Arc<Table>, TableUse)>,
     /// The version of their statistics by which it was planned: with others, another plan may be better.
     pub(super) statistics: u64,
+    /// When that was compared last, in changes of any statistics.
+    pub(super) statistics_compared: Cell<u64>,
     /// The views and stored functions that are in it.
     pub views: Vec<Arc<Definition>>,
     /// The triggers of the tables that it changes.
@@ -68,6 +71,11 @@ pub(super) fn statistics_version(tables: &[(Arc<Table>, TableUse)]) -> u64 {
 impl CachedPlan {
     /// Whether the statistics of its tables are others by now.
     pub(super) fn is_outdated(&self) -> bool {
+        let changes = statistics_changes();
+        if changes == self.statistics_compared.get() {
+            return false;
+        }
+        self.statistics_compared.set(changes);
         statistics_version(&self.tables) != self.statistics
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use format::collation::collation;
 use format::packet::ColumnDefinition;
 use format::value::Value;
+use storage::schema::statistics_changes;
 use storage::{Definition, DefinitionKind, Kill, ReadMode, Table, TableUse};
 
 use super::cached::{CachedPlan, Outcome, Plan, PreparedStatement, STALE, statistics_version};
@@ -250,6 +251,7 @@ impl Session {
             runs_programs: context.runs_programs.get(),
             time_limit_ms: context.time_limit_ms.get(),
             warnings: context.warnings.take(),
+            statistics_compared: Cell::new(statistics_changes()),
             statistics: statistics_version(&tables),
             tables,
             views,

@@ -52,7 +52,9 @@ pub use foreign_key::{ForeignKey, ReferentialAction};
 pub use partitions::{PartitionDefinition, Partitioning};
 pub use row::{ColumnSet, Row, RowPlace};
 pub use scan::{IfLocked, ReadMode, ScanRange};
-pub use statistics::{Distinct, Estimates, Histogram, Histograms, IndexEstimates, Statistics, StatisticsOptions};
+pub use statistics::{
+    Distinct, Estimates, Histogram, Histograms, IndexEstimates, Statistics, StatisticsOptions, statistics_changes,
+};
 
 /// The most columns of a table, as in InnoDB.
 pub const COLUMNS_MAX: usize = 1017;

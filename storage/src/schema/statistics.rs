@@ -68,6 +68,15 @@ impl Histogram {
 /// The histograms of a table, one for a column.
 pub type Histograms = Vec<Arc<Histogram>>;
 
+/// Changes of the statistics of any table.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+/// Rises when the statistics of any table are others: who kept a plan need not ask each table before.
+#[inline]
+pub fn statistics_changes() -> u64 {
+    CHANGES.load(Ordering::Acquire)
+}
+
 /// The part of a table's state that statements are planned by.
 #[derive(Debug)]
 pub struct Statistics {
@@ -108,7 +117,12 @@ impl Statistics {
         *self.estimates.lock() = Some(estimates);
         self.is_unchecked.store(false, Ordering::Relaxed);
         self.is_unsaved.store(true, Ordering::Relaxed);
+        self.rise();
+    }
+
+    fn rise(&self) {
         self.version.fetch_add(1, Ordering::Relaxed);
+        CHANGES.fetch_add(1, Ordering::Release);
     }
 
     /// Those of the dictionary; after a crash, rows may have changed since that no number tells of.
@@ -141,7 +155,7 @@ impl Statistics {
 
     pub fn set_histograms(&self, histograms: Arc<Histograms>) {
         *self.histograms.lock() = histograms;
-        self.version.fetch_add(1, Ordering::Relaxed);
+        self.rise();
     }
 }
 
