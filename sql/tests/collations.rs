@@ -159,3 +159,86 @@ fn texts_are_found_with_an_index_as_without() {
         }
     }
 }
+
+/// What a statement in a client's character set answers.
+fn ask_in(session: &mut Session, charset: Charset, statement: &str) -> Vec<String> {
+    let mut written = Vec::new();
+    assert!(convert(statement.as_bytes(), Charset::Utf8mb4, charset, &mut written), "{statement}");
+    let mut sink = common::Lines::default();
+    session.query(&written, &mut sink);
+    sink.lines
+}
+
+/// A client means the same whatever its character set is: names, members, defaults, comments, texts of programs.
+#[test]
+fn a_statement_means_the_same_in_every_character_set() {
+    let scratch = Scratch::new("collations-clients");
+    let instance = instance(&scratch.0, Config::default());
+    let mut session = session(&instance);
+    let sets = [
+        ("latin1", "é", "ü"),
+        ("cp1251", "ж", "я"),
+        ("koi8r", "ж", "я"),
+        ("greek", "λ", "ω"),
+        ("tis620", "ก", "ข"),
+        ("gbk", "中", "表"),
+        ("sjis", "ソ", "表"),
+        ("big5", "功", "許"),
+        ("euckr", "가", "각"),
+    ];
+    for (name, a, b) in sets {
+        let charset = Charset::by_name(name).expect("it is known");
+        let statements = [
+            "CREATE TABLE t@A (@A ENUM ('@A', '@B') COMMENT '@B@A', `@B` VARCHAR(20) DEFAULT '@A', KEY @B@B (@B))",
+            "CREATE TABLE t@B (s SET ('@A', '@B') CHARACTER SET utf8mb4, CHECK (s <> '@A@B'), PRIMARY KEY (s))",
+            "INSERT INTO t@A VALUES ('@B', '@A@B'), ('@A', DEFAULT), (2, \"@B\")",
+            "INSERT INTO t@B VALUES ('@A,@B'), ('@B')",
+            "INSERT INTO t@B VALUES ('@A@B')",
+            "SELECT HEX(@A), HEX(@B), @A + 0, CHAR_LENGTH(@B), '@A' = @B AS `=@B` FROM t@A ORDER BY 1, 2",
+            "SELECT HEX(s) FROM t@B WHERE FIND_IN_SET('@A', s) OR s = '@B' ORDER BY 1",
+            "SELECT HEX('@A'), HEX(_utf8mb4 X'C3A9'), HEX(CONCAT('@A', '@B\\n')), '@A' LIKE '_', QUOTE('@B\\'') AS x@A",
+            "ALTER TABLE t@A ADD g VARCHAR(9) AS (CONCAT(@B, '@A')), ADD CONSTRAINT c@A CHECK (@B <> '@B@B')",
+            "UPDATE t@A SET @B = '@B@B'",
+            "CREATE VIEW v@A AS SELECT @A AS x@B, '@B' AS y FROM t@A WHERE @B = '@A'",
+            "SELECT HEX(x@B), HEX(y) FROM v@A",
+            "CREATE PROCEDURE p@A(@A_ VARCHAR(9)) COMMENT '@A' SELECT HEX(@A_), HEX('@B'), COUNT(*) AS n@B FROM t@B WHERE s = '@B'",
+            "CALL p@A('@B')",
+            "CREATE TRIGGER r@A BEFORE INSERT ON t@A FOR EACH ROW SET NEW.@B = '@B'",
+            "INSERT INTO t@A (@A) VALUES ('@A')",
+            "SET @`u@A` = '@A', @q = CONCAT('SELECT HEX(', '\\'@B\\'', ') AS e@A')",
+            "SELECT HEX(@`u@A`)",
+            "SELECT column_name, HEX(column_type), HEX(column_comment), HEX(column_default) FROM information_schema.columns \
+             WHERE table_name IN ('t@A', 't@B') AND table_schema = 'test' ORDER BY table_name, ordinal_position",
+            "SHOW CREATE TABLE t@A",
+            "SHOW CREATE TABLE t@B",
+            "SELECT HEX(view_definition) FROM information_schema.views WHERE table_name = 'v@A'",
+            "SELECT HEX(routine_definition), HEX(routine_comment) FROM information_schema.routines WHERE routine_name = 'p@A'",
+            "SELECT HEX(@B) FROM t@A WHERE @A = '@A' -- @A",
+            "DROP TABLE t@B /* @B */",
+            "SELECT COUNT(*) FROM t@A",
+            "DROP VIEW v@A",
+            "DROP PROCEDURE p@A",
+            "DROP TABLE t@A",
+        ];
+        let spelled =
+            statements.map(|statement| statement.replace("@A_", &format!("{a}_")).replace("@A", a).replace("@B", b));
+        for connection in
+            ["utf8mb4_general_ci", Collation::by_id(charset.default_collation()).expect("it is known").name]
+        {
+            let mut answers = Vec::new();
+            for client in [Charset::Utf8mb4, charset] {
+                let set = format!("SET character_set_client = {}, collation_connection = {connection}", client.name());
+                run(&mut session, &set);
+                let answer = |statement: &String| ask_in(&mut session, client, statement);
+                answers.push(spelled.iter().map(answer).collect::<Vec<_>>());
+                run(&mut session, "SET NAMES utf8mb4");
+            }
+            for (at, statement) in spelled.iter().enumerate() {
+                assert_eq!(answers[1][at], answers[0][at], "{name} and {connection}: {statement}");
+                let is_refused =
+                    statement.contains(&format!("('{a}{b}')")) || statement.contains(&format!("= '{b}{b}'"));
+                assert_eq!(answers[0][at][0].starts_with('!'), is_refused, "{statement}: {:?}", answers[0][at]);
+            }
+        }
+    }
+}

@@ -204,7 +204,7 @@ impl Charset {
     /// Whether ASCII is the same bytes as in Unicode. In sjis the byte of the backslash is that of another character for
     /// what comes from Unicode, and in swe7 those of brackets are letters.
     #[inline]
-    const fn keeps_ascii(self) -> bool {
+    pub const fn keeps_ascii(self) -> bool {
         !matches!(self, Charset::Multi(Multibyte::Sjis) | Charset::Single(Single::Swe7) | Charset::Wide(_))
     }
 

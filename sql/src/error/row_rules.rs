@@ -86,6 +86,11 @@ impl Error {
         Error::new(3105, b"HY000", text)
     }
 
+    pub fn generated_value_ignored(column: &str, table: &str) -> Error {
+        let text = format!("The value specified for generated column '{column}' in table '{table}' has been ignored");
+        Error::new(1906, b"HY000", text)
+    }
+
     pub fn not_for_generated(what: &str) -> Error {
         Error::new(3106, b"HY000", format!("'{what}' is not supported for generated columns."))
     }

@@ -464,10 +464,12 @@ impl<'a> Parser<'a> {
             _ => return Err(self.unexpected()),
         };
         self.advance();
-        let name = match String::from_utf8(name) {
-            Ok(name) => name,
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-        };
+        // Two names that differ in such bytes alone would become one.
+        let name = String::from_utf8(name).map_err(|error| {
+            let wrong = &error.as_bytes()[error.utf8_error().valid_up_to()..];
+            let shown: String = wrong.iter().take(6).map(|byte| format!("{byte:02X}")).collect();
+            Error::invalid_character_string("utf8mb4", &shown)
+        })?;
         if name.len() > characters_max && name.chars().count() > characters_max {
             return Err(Error::identifier_too_long(&name));
         }

@@ -1,5 +1,6 @@
-//! Statements of clients whose character set is one of East Asia (gbk, big5, sjis ...), brought to UTF-8 before anything
-//! reads them: a byte of their characters may look like a backslash or a backtick, which would mislead the lexer.
+//! Statements of clients whose character set has one byte for a letter (latin1, cp1251, koi8r ...) or is one of East Asia
+//! (gbk, big5, sjis ...), brought to UTF-8 before anything reads them: names are in UTF-8, and in the sets of East Asia a
+//! byte of a character may look like a backslash or a backtick, which would mislead the lexer.
 //!
 //! What stands in quotes and is not of the client's character set stays the bytes that it was, in hexadecimal:
 //!
@@ -125,6 +126,13 @@ mod tests {
         );
         assert_eq!(converted(b"SELECT 'a\\\\', 'b''\xD6\xD0'", "gbk"), "SELECT 'a\\\\', 'b''中'");
         assert_eq!(converted(b"SELECT '\xD6\xD0", "gbk"), "SELECT '中", "no end: an error of the parser");
+    }
+
+    #[test]
+    fn letters_of_one_byte() {
+        assert_eq!(converted(b"SELECT '\xE9', `\xE8`.a\xE0 -- \xE9", "latin1"), "SELECT 'é', `è`.aà -- é");
+        assert_eq!(converted(b"SELECT _utf8mb4'\xC3\xA9', '\xC3'", "cp1251"), "SELECT _utf8mb4 x'C3A9', 'Г'");
+        assert_eq!(converted(b"SELECT _binary'\\0\xFF'", "latin1"), "SELECT _binary x'00FF'");
     }
 
     #[test]

@@ -212,7 +212,8 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
                     values.push(match value {
                         ast::Expr::Default => None,
                         _ if table.columns[column].generated.is_some() => {
-                            return Err(Error::generated_value(&table.columns[column].name, &table.name));
+                            value_for_generated(context, &table, column)?;
+                            None
                         }
                         value => Some(binder.bind(value)?),
                     });
@@ -337,6 +338,21 @@ pub(super) fn insert_events(replace: bool, updates: bool) -> &'static [TriggerEv
         (false, true) => &[TriggerEvent::Insert, TriggerEvent::Update],
         (false, false) => &[TriggerEvent::Insert],
     }
+}
+
+/// A value that is given for a generated column: an error, as in MySQL; outside of the strict modes it is passed over, as in
+/// MariaDB, whose dumps have the values of such columns (`generated_columns.test`).
+fn value_for_generated(context: &PlanContext<'_>, table: &Table, column: usize) -> Result<()> {
+    let (column, table) = (&table.columns[column].name, &table.name);
+    if context.eval.mode.is_strict() {
+        return Err(Error::generated_value(column, table));
+    }
+    let warning = Error::generated_value_ignored(column, table).into_warning();
+    let mut warnings = context.warnings.borrow_mut();
+    if !warnings.iter().any(|known| known.message == warning.message) {
+        warnings.push(warning);
+    }
+    Ok(())
 }
 
 /// Generated columns take no values but their own.

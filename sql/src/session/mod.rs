@@ -409,11 +409,13 @@ impl Session {
 
     /// The text of a client in the character set that statements are in.
     fn in_statement_charset<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
-        match collation(self.variables.settings.character_set_client).charset {
-            client @ Charset::Multi(_) if !text.is_ascii() => {
-                Cow::Owned(parser::multibyte::in_utf8(text, client, self.variables.settings.sql_mode))
+        let settings = &self.variables.settings;
+        match settings.brings_statements_to_utf8() && !text.is_ascii() {
+            true => {
+                let client = collation(settings.character_set_client).charset;
+                Cow::Owned(parser::multibyte::in_utf8(text, client, settings.sql_mode))
             }
-            _ => Cow::Borrowed(text),
+            false => Cow::Borrowed(text),
         }
     }
 
@@ -427,11 +429,12 @@ impl Session {
         }
     }
 
-    /// Whether literals need no conversion from `character_set_client` to the character set of `collation_connection`.
-    fn reads_literals_verbatim(&self) -> bool {
+    /// Whether a statement's literals need no conversion to the character set of `collation_connection`.
+    fn reads_literals_verbatim(&self, text: &[u8]) -> bool {
         let settings = &self.variables.settings;
         let connection = collation(settings.collation_connection).charset;
-        collation(settings.statement_charset()).charset.converts_verbatim(connection)
+        let written = collation(settings.statement_charset()).charset;
+        written.converts_verbatim(connection) || written.has_same_bytes(text, connection)
     }
 
     /// Runs a text by its cached plan, if it is of a kind whose plans are kept.
@@ -443,7 +446,7 @@ impl Session {
         let mut normalized = std::mem::take(&mut self.normalized);
         // Literals that become parameters are taken as they were written.
         let usable =
-            self.reads_literals_verbatim() && normalize(text, self.variables.settings.sql_mode, &mut normalized);
+            self.reads_literals_verbatim(text) && normalize(text, self.variables.settings.sql_mode, &mut normalized);
         if usable {
             self.remember_source(text);
             self.measured(None, text, &[], |session| session.run_normalized(text, &normalized, more, sink));
@@ -623,7 +626,7 @@ impl Session {
             rights: &self.rights,
             mode: self.variables.settings.sql_mode,
             database: self.state.database.as_deref(),
-            literals: (self.variables.settings.character_set_client, self.variables.settings.collation_connection),
+            literals: (self.variables.settings.statement_charset(), self.variables.settings.collation_connection),
             is_inner: false,
         }
     }

@@ -100,7 +100,7 @@ impl Session {
 
     /// What the client has written, as it is kept: in UTF-8.
     pub(super) fn program_text(&self, written: &[u8]) -> String {
-        let client = collation(self.variables.settings.character_set_client).charset;
+        let client = collation(self.variables.settings.statement_charset()).charset;
         let mut text = Vec::new();
         convert(written, client, Charset::Utf8mb4, &mut text);
         String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())

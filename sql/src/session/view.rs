@@ -168,7 +168,7 @@ impl Session {
                 return Err(Error::wrong_column_name(name));
             }
         }
-        let client = collation(self.variables.settings.character_set_client).charset;
+        let client = collation(self.variables.settings.statement_charset()).charset;
         let text = print::query_in(&query, None, client)?;
         // What does not come back as it was is not kept.
         if !views::parse(&text).and_then(|query| print::query(&query, None)).is_ok_and(|again| again == text) {

@@ -275,9 +275,21 @@ impl Settings {
     /// The character set that statements are in, by its default collation: the client's, unless they were brought to
     /// UTF-8 (`parser::multibyte`).
     pub fn statement_charset(&self) -> CollationId {
-        match collation::collation(self.character_set_client).charset {
-            Charset::Multi(_) => CollationId::UTF8MB4_GENERAL_CI,
-            _ => self.character_set_client,
+        match self.brings_statements_to_utf8() {
+            true => CollationId::UTF8MB4_GENERAL_CI,
+            false => self.character_set_client,
+        }
+    }
+
+    /// Whether statements are not read in the character set of the client: names are in UTF-8 everywhere, and in some sets
+    /// a byte of a character looks like a quote.
+    pub fn brings_statements_to_utf8(&self) -> bool {
+        let client = collation::collation(self.character_set_client).charset;
+        match client {
+            Charset::Multi(_) => true,
+            // Where a letter stands in the place of `@`, no text can be told from one in ASCII.
+            Charset::Latin1 | Charset::Single(_) => client.keeps_ascii(),
+            _ => false,
         }
     }
 
