@@ -92,7 +92,16 @@ impl Parser<'_> {
     }
 
     fn comparison(&mut self) -> Result<Expr> {
-        let mut left = self.predicate()?;
+        let left = self.predicate()?;
+        match self.comparison_op().is_some() || self.is_word("IS") {
+            true => self.comparison_of(left),
+            false => Ok(left),
+        }
+    }
+
+    /// On its own, so that parentheses without a comparison take little of the stack.
+    #[inline(never)]
+    fn comparison_of(&mut self, mut left: Expr) -> Result<Expr> {
         let mut chain = 0;
         loop {
             if let Some(op) = self.comparison_op() {
@@ -132,9 +141,15 @@ impl Parser<'_> {
 
     fn predicate(&mut self) -> Result<Expr> {
         let expr = self.bits(1)?;
-        if self.peek().kind != Kind::Word {
-            return Ok(expr);
+        match self.peek().kind {
+            Kind::Word => self.predicate_of(expr),
+            _ => Ok(expr),
         }
+    }
+
+    /// On its own, as [`comparison_of`](Self::comparison_of).
+    #[inline(never)]
+    fn predicate_of(&mut self, expr: Expr) -> Result<Expr> {
         let negated = self.is_word("NOT")
             && ["IN", "BETWEEN", "LIKE", "REGEXP", "RLIKE"].iter().any(|word| self.is_word_at(1, word));
         if negated {
