@@ -669,7 +669,7 @@ fn node_pointers_are_built_from_what_they_point_to() {
 #[test]
 fn a_clustered_node_pointer_has_the_null_bitmap_of_its_index() {
     let node = clustered().node_pointer();
-    assert_eq!(node.null_bytes(), 1);
+    assert_eq!(node.bitmap_bytes(0), Some(1));
     assert_eq!(node.constant_size().map(|size| (size.extra, size.data)), Some((6, 8)));
 }
 

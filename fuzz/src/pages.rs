@@ -4,7 +4,7 @@ use format::ids::{IndexId, Lsn, PageId, PageNo, SpaceId, TrxId, UndoNo};
 use format::page::header::{self, PageType};
 use format::page::index::INFIMUM;
 use format::page::{self, blob, index, space};
-use format::record::{self, Compare, FieldLayout, Layout, Offsets, RecordImage};
+use format::record::{self, Compare, FieldLayout, FieldSpan, Layout, NEVER, Offsets, ROW_VERSIONS_MAX, RecordImage};
 use format::redo::{PageOp, Record, RecordList};
 use format::transform::encryption::{KeyInfo, PageKey, decrypt, encrypt};
 use format::transform::{self, Algorithm, Scratch, mariadb};
@@ -137,7 +137,20 @@ fn layout(random: &mut Random) -> Layout {
         };
         fields.push(field.nullable(random.chance(2)).compared(Compare::Bytes));
     }
-    Layout::clustered(fields, 1)
+    let count = fields.len();
+    let layout = Layout::clustered(fields, 1);
+    if !random.chance(3) {
+        return layout;
+    }
+    let current = random.pick(&[1, 2, ROW_VERSIONS_MAX]);
+    let mut spans = vec![FieldSpan::ALWAYS; 3];
+    for _ in 3..count {
+        let added = random.pick(&[0, 0, 1]);
+        let dropped = random.pick(&[NEVER, NEVER, added + 1]);
+        let dropped = if dropped > current { NEVER } else { dropped };
+        spans.push(FieldSpan { added, dropped, default: random.chance(2).then(|| random.bytes(9).into()) });
+    }
+    layout.with_versions(spans, current)
 }
 
 /// An index page with some records.
@@ -157,7 +170,9 @@ fn index_page(random: &mut Random, layout: &Layout) -> Vec<u8> {
             };
             values.push(value);
         }
-        buffer.build(layout, 0, values.iter().map(|value| record::FieldData::from(value.as_deref())));
+        let version = random.below(usize::from(layout.current_version()) + 1) as u8;
+        let values = values.iter().map(|value| record::FieldData::from(value.as_deref()));
+        buffer.try_build_version(layout, version, 0, values).expect("values that fit their fields");
         let last = index::last(&page).expect("a good page has a last record");
         match PageOp::insert(&page, layout, last, buffer.image()).expect("a good page takes a record") {
             Some(op) => op.apply(&mut page).expect("what was made for this page applies"),
@@ -177,8 +192,8 @@ fn walk(page: &[u8], layout: &Layout) {
             break;
         }
         if layout.parse_into(page, origin.into(), &mut offsets).is_ok() {
-            for field in offsets.fields() {
-                let _ = field.of(page);
+            for (number, field) in offsets.fields().iter().enumerate() {
+                let _ = field.value(layout, number, page);
             }
             let _ = (layout.trx_id(page, origin.into()), layout.roll_ptr(page, origin.into()));
             let _ = record::compare(page, layout, origin.into(), &[Some(&[0, 0, 0, 3][..])]);

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use format::checksum::{crc32c, crc32c_append};
 use format::ids::{IndexId, PageNo, SpaceId, TableId};
 use format::page::{header, undo};
+use format::record::Length;
 use format::value::ColumnType;
 use format::xid::Xid;
 use storage::backup::{ArchiveWriter, Backup, Restore, Verify, read_archive};
@@ -13,8 +14,9 @@ use storage::dictionary::{Identity, codec};
 use storage::io::sim::SimDisk;
 use storage::io::{Caching, Disk, OpenMode};
 use storage::schema::{
-    Check, Column, ColumnDefault, ColumnSet, Compression, ForeignKey, Generated, IndexDefinition, IndexPart,
-    PartitionDefinition, Partitioning, ReadMode, ReferentialAction, Row, TableDefinition, TableOptions,
+    Check, Column, ColumnDefault, ColumnSet, Compression, FieldColumn, ForeignKey, Generated, IndexDefinition,
+    IndexPart, PartitionDefinition, Partitioning, ReadMode, ReferentialAction, Row, RowVersions, TableDefinition,
+    TableOptions, VersionedField,
 };
 use storage::tablespace::{doublewrite, encryption};
 use storage::{Config, Engine, TrxOptions};
@@ -266,8 +268,17 @@ fn identity(number: u64) -> Identity {
         space: SpaceId(number as u32),
         created_us: number,
         indexes: vec![(IndexId(number), PageNo(4))],
+        row_versions: Some(Box::new(row_versions())),
         partitions: Vec::new(),
     }
+}
+
+fn row_versions() -> RowVersions {
+    let field = |column, default| VersionedField { column, added: 1, default };
+    let dropped =
+        FieldColumn::Dropped { version: 2, length: Length::Variable { max: 300, blob: false }, nullable: true };
+    let fields = vec![field(FieldColumn::Column(2), Some([1, 2].into())), field(dropped, None)];
+    RowVersions { current: 2, fields }
 }
 
 /// Options, columns, indexes and partitions as the system tables keep them.
@@ -297,6 +308,7 @@ pub fn description(random: &mut Random) {
         foreign_keys: vec![key],
         checks: vec![check],
         partitioning: Some(Box::new(Partitioning { rule: "HASH (`c`)".into(), parts: vec![part("p0"), part("p1")] })),
+        row_versions: Some(Box::new(row_versions())),
         partitions: vec![identity(7), identity(8)],
     });
     let mut column = codec::write_column(&Column {

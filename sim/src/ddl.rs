@@ -40,7 +40,17 @@ impl Run {
         self.doing = "ddl";
         self.aim_crash(10, 60);
         let mut concerned = vec![name.clone()];
-        let (what, result) = match self.random.below(10) {
+        let (what, result) = match self.random.below(13) {
+            10..=12 => {
+                let body = self.default_body();
+                let table = after.table_mut(&name).expect("a table of the model");
+                let result = workload::replace_bodies(engine, &name, body.as_deref(), &wait);
+                if matches!(result, Ok(false)) {
+                    return Ok(());
+                }
+                table.replace_bodies(body.as_deref());
+                (format!("drop and add bodies of {name}: {:?}", body.map(|body| body.len())), result.map(|_| ()))
+            }
             0 | 1 => return self.create_table(engine, scene, after),
             2 => {
                 after.tables.remove(&name);
@@ -139,6 +149,12 @@ impl Run {
     pub fn codec(&mut self) -> Compression {
         let codecs = [Compression::NONE, Compression::LZ4, Compression::ZLIB, Compression::ZSTD];
         codecs[self.random.below(codecs.len() as u64) as usize]
+    }
+
+    /// What rows get in a column that is added at once.
+    pub fn default_body(&mut self) -> Option<Vec<u8>> {
+        let bytes = [0, 1, 30, 300, 1500][self.random.below(5) as usize];
+        self.random.chance(2).then(|| vec![b'a' + bytes.min(25) as u8; bytes as usize])
     }
 
     fn create_table(&mut self, engine: &Arc<Engine>, scene: &mut Scene, mut after: Model) -> Result<(), End> {

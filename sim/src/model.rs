@@ -139,6 +139,13 @@ impl Model {
 }
 
 impl ModelTable {
+    /// The column of bodies is dropped and added again with a default.
+    pub fn replace_bodies(&mut self, body: Option<&[u8]>) {
+        for row in self.rows.values_mut() {
+            Arc::make_mut(row).body = body.map(<[u8]>::to_vec);
+        }
+    }
+
     pub fn difference(&self, found: &ModelTable) -> Option<String> {
         if self.has_body_index != found.has_body_index {
             return Some(format!("the index ought to exist: {}", self.has_body_index));

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize, Value};
 use storage::schema::{
-    Column, ColumnSet, Compression, IndexDefinition, IndexPart, ReadMode, Row, ScanRange, TableDefinition, TableOptions,
+    Column, ColumnSet, ColumnSource, Compression, IndexDefinition, IndexPart, ReadMode, Row, ScanRange,
+    TableDefinition, TableOptions,
 };
-use storage::{Engine, Error, Result, Table, Trx};
+use storage::{Engine, Error, Result, Table, Trx, TrxOptions};
 
 use crate::model::{Model, ModelRow, ModelTable};
 
@@ -52,6 +53,20 @@ pub fn definition(name: &str, compression: Compression) -> TableDefinition {
             ..TableOptions::default()
         },
         ..TableDefinition::default()
+    }
+}
+
+/// Drops the column of bodies and adds it again, at once: every row has this body then. False = an index has it, or it has
+/// come and gone too often.
+pub fn replace_bodies(engine: &Engine, table: &str, body: Option<&[u8]>, wait: &TrxOptions) -> Result<bool> {
+    // The new column is described as the old one was.
+    let sources = |_: &mut TableDefinition| {
+        (0..BODY).map(ColumnSource::Old).chain([ColumnSource::New(body.map(Box::from))]).collect()
+    };
+    match engine.alter_columns(DATABASE, table, sources, wait) {
+        Ok(_) => Ok(true),
+        Err(Error::Unsupported(_)) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -25,6 +25,8 @@ mod arrays;
 mod common;
 #[path = "relations/geometries.rs"]
 mod geometries;
+#[path = "relations/instant.rs"]
+mod instant;
 #[path = "relations/partitions.rs"]
 mod partitions;
 #[path = "relations/several.rs"]

@@ -71,8 +71,8 @@ pub use mtr::{Changes, Mtr, PageHandle};
 pub use recovery::{Annexes, RecoveryReport};
 pub use row::{Posting, Wanted, identity_of_key};
 pub use schema::{
-    AtomicWrites, Check, Column, ColumnDefault, ColumnSet, ColumnTest, Compression, Database, Definition,
-    DefinitionKind, DefinitionName, ForeignKey, Generated, IfLocked, Index, IndexDefinition, IndexPart,
+    AtomicWrites, Check, Column, ColumnDefault, ColumnSet, ColumnSource, ColumnTest, Compression, Database, Definition,
+    DefinitionKind, DefinitionName, ForeignKey, Generated, IfLocked, Index, IndexDefinition, IndexPart, NotInstant,
     PartitionDefinition, Partitioning, ReadMode, ReferentialAction, Row, RowFilter, RowFormat, ScanRange,
     TableDefinition, TableOptions, same_name,
 };

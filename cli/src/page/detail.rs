@@ -85,14 +85,12 @@ fn index_page(page: &[u8], out: &mut impl Write) -> io::Result<()> {
             break;
         }
         let record = usize::from(at);
-        let marks = [
-            (record::MIN_RECORD, "min "),
-            (record::DELETED, "deleted "),
-            (record::VERSIONED, "version "),
-            (record::INSTANT, "instant "),
-        ];
-        let marks: String =
+        let marks = [(record::MIN_RECORD, "min "), (record::DELETED, "deleted "), (record::INSTANT, "instant ")];
+        let mut marks: String =
             marks.iter().filter(|(bit, _)| record::info(page, record) & bit != 0).map(|(_, name)| *name).collect();
+        if record::info(page, record) & record::VERSIONED != 0 {
+            marks.push_str(&format!("version {}", record::row_version(page, record)));
+        }
         let end = (record + 24).min(index::heap_top(page)).clamp(record, page.len());
         let bytes: String = page[record..end].iter().map(|byte| format!("{byte:02x}")).collect();
         writeln!(

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::ids::PageNo;
 
 use super::layout::{FieldLayout, Kind, Layout, Length};
-use super::{FIELD_BYTES_MAX, HEADER_BYTES, info, set_heap_no_status};
+use super::{FIELD_BYTES_MAX, HEADER_BYTES, VERSIONED, info, set_heap_no_status};
 
 /// What goes into one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl RecordBuffer {
         }
     }
 
-    /// Builds a record of all fields of the layout, in order, with the given info bits.
+    /// Builds a record of all fields of the layout, in order, with the given info bits, in the newest row version.
     ///
     /// The values must fit the layout: a NULL where the field is nullable, a fixed field of its length.
     pub fn build<'f, I>(&mut self, layout: &Layout, info: u8, fields: I)
@@ -135,12 +135,27 @@ impl RecordBuffer {
         I: IntoIterator<Item = FieldData<'f>>,
         I::IntoIter: Clone,
     {
+        self.try_build_version(layout, layout.current_version(), info, fields)
+    }
+
+    /// The same in a row version of one's choice: values of fields that it does not have are left out.
+    pub fn try_build_version<'f, I>(&mut self, layout: &Layout, version: u8, info: u8, fields: I) -> Result<()>
+    where
+        I: IntoIterator<Item = FieldData<'f>>,
+        I::IntoIter: Clone,
+    {
+        let Some(bitmap_bytes) = layout.bitmap_bytes(version) else {
+            return Err(Error::corrupt("a row version that its table does not have", usize::from(version)));
+        };
         let fields = fields.into_iter();
         let mut length_bytes = 0;
         let mut data_bytes = 0;
         let mut count = 0;
         for (field, data) in layout.fields().iter().zip(fields.clone()) {
             count += 1;
+            if !layout.has_field(count - 1, version) {
+                continue;
+            }
             if !field.takes(data) {
                 return Err(Error::corrupt("a value that does not fit its field", count - 1));
             }
@@ -158,22 +173,30 @@ impl RecordBuffer {
             return Err(Error::corrupt("fewer values than fields", count));
         }
 
-        self.origin = length_bytes + layout.null_bytes() + HEADER_BYTES;
+        self.origin = length_bytes + bitmap_bytes + HEADER_BYTES;
         self.bytes.clear();
         self.bytes.resize(self.origin, 0);
         self.bytes.reserve(data_bytes);
-        self.bytes[self.origin - 5] = info & 0xF0;
+        self.bytes[self.origin - 5] = info & 0xF0 & !VERSIONED;
         set_heap_no_status(&mut self.bytes, self.origin, 0, layout.status());
 
-        let header = self.origin - HEADER_BYTES;
+        let mut bitmap = self.origin - HEADER_BYTES;
+        if version > 0 {
+            self.bytes[self.origin - 5] |= VERSIONED;
+            bitmap -= 1;
+            self.bytes[bitmap] = version;
+        }
         let mut lengths = length_bytes;
         let mut nullable = 0;
-        for (field, data) in layout.fields().iter().zip(fields) {
+        for (number, (field, data)) in layout.fields().iter().zip(fields).enumerate() {
+            if !layout.has_field(number, version) {
+                continue;
+            }
             let bit = nullable;
             nullable += usize::from(field.nullable);
             let (bytes, external) = match data {
                 FieldData::Null => {
-                    self.bytes[header - 1 - bit / 8] |= 1 << (bit % 8);
+                    self.bytes[bitmap - 1 - bit / 8] |= 1 << (bit % 8);
                     continue;
                 }
                 FieldData::Bytes(bytes) => (bytes, false),
@@ -243,7 +266,7 @@ impl RecordBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{DELETED, FieldLayout, Offsets};
+    use crate::record::{DELETED, FieldLayout, FieldSpan, NEVER, Offsets};
 
     fn layout() -> Layout {
         Layout::secondary(vec![
@@ -291,6 +314,59 @@ mod tests {
         copy.copy(buffer.bytes(), &layout(), buffer.origin()).unwrap();
         assert_eq!(copy.bytes(), buffer.bytes());
         assert_eq!(copy.origin(), buffer.origin());
+    }
+
+    /// Field 4 comes with version 1 and is 7 in older rows, field 3 goes with version 2.
+    fn versions(current: u8) -> Layout {
+        let mut fields = vec![FieldLayout::fixed(4), FieldLayout::fixed(6), FieldLayout::fixed(7)];
+        fields.push(FieldLayout::variable(65535, true).nullable(true));
+        fields.push(FieldLayout::fixed(1).nullable(true));
+        let mut spans = vec![FieldSpan::ALWAYS; 3];
+        spans.push(FieldSpan { added: 0, dropped: if current > 1 { 2 } else { NEVER }, default: None });
+        spans.push(FieldSpan { added: 1, dropped: NEVER, default: Some([7].into()) });
+        if current == 0 {
+            fields.pop();
+            return Layout::clustered(fields, 1);
+        }
+        Layout::clustered(fields, 1).with_versions(spans, current)
+    }
+
+    #[test]
+    fn a_record_is_read_by_the_version_that_it_was_written_in() {
+        let key = [FieldData::Bytes(&[1; 4]), FieldData::Bytes(&[2; 6]), FieldData::Bytes(&[3; 7])];
+        let long = FieldData::External(&[9; 20]);
+        let mut first = RecordBuffer::new();
+        first.build(&versions(0), 0, key.into_iter().chain([long]));
+        let mut second = RecordBuffer::new();
+        second.build(&versions(1), DELETED, key.into_iter().chain([FieldData::Null, FieldData::Bytes(&[5])]));
+        // Memory order: the NULL bitmap, the version, the header.
+        assert_eq!(second.image().extra, [0b01, 1]);
+        let layout = versions(2);
+        let mut third = RecordBuffer::new();
+        third.build(&layout, 0, key.into_iter().chain([long, FieldData::Null]));
+        assert_eq!(third.image().extra, [0b1, 2], "what was dropped is not written");
+
+        let mut offsets = Offsets::new();
+        let mut values = |record: &RecordBuffer| {
+            layout.parse_into(record.bytes(), record.origin(), &mut offsets).unwrap();
+            assert_eq!(offsets.size().total(), record.size());
+            let field = |number: usize| {
+                let field = offsets.field(number);
+                (field.value(&layout, number, record.bytes()).map(<[u8]>::to_vec), field.external, field.absent)
+            };
+            (field(3), field(4))
+        };
+        assert_eq!(values(&first), ((Some(vec![9; 20]), true, false), (Some(vec![7]), false, true)));
+        assert_eq!(values(&second), ((None, false, false), (Some(vec![5]), false, false)));
+        assert_eq!(values(&third), ((None, false, true), (None, false, false)));
+        assert_eq!(layout.constant_fields(), 3);
+        assert_eq!(layout.node_pointer(), versions(0).node_pointer(), "the pages above the leaves stay");
+
+        // A record goes back to the version before as it was.
+        let mut again = RecordBuffer::new();
+        again.try_build_version(&layout, 0, 0, key.into_iter().chain([long, FieldData::Bytes(&[7])])).unwrap();
+        assert_eq!(again.bytes(), first.bytes());
+        assert!(versions(1).parse(third.bytes(), third.origin()).is_err(), "a version that is yet to come");
     }
 
     #[test]

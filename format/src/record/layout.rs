@@ -3,6 +3,7 @@
 use crate::collation::{self, Collation, CollationId};
 use crate::ids::{RollPtr, TrxId};
 
+use super::versions::{FieldSpan, RowVersions};
 use super::{HEADER_BYTES, STATUS_LEAF, STATUS_NODE};
 
 /// The bytes of a record below its origin (header, NULL bitmap, lengths) and above (data).
@@ -130,7 +131,7 @@ pub struct Layout {
     kind: Kind,
     key_fields: usize,
     /// Bytes of the NULL bitmap: in a node pointer that of the whole index.
-    null_bytes: usize,
+    pub(super) null_bytes: usize,
     /// Offsets from the origin of the leading fields that stand at the same place in every record, and one more: where
     /// the first other field begins. Never empty.
     starts: Box<[u16]>,
@@ -138,6 +139,8 @@ pub struct Layout {
     constant: Option<Size>,
     /// How many leading key fields can be compared as bytes at the same place in every record.
     plain_fields: usize,
+    /// If records of other versions than 0 may be among them.
+    versions: Option<Box<RowVersions>>,
 }
 
 impl Layout {
@@ -151,6 +154,21 @@ impl Layout {
         Layout::new(fields, Kind::ClusteredLeaf, key_fields, nullable)
     }
 
+    /// The same for a table with row versions, up to `current`: `spans` has the versions of each field.
+    pub fn with_versions(mut self, spans: Vec<FieldSpan>, current: u8) -> Layout {
+        assert!(self.kind == Kind::ClusteredLeaf, "rows have versions, entries have none");
+        let always = spans.iter().take_while(|span| **span == FieldSpan::ALWAYS).count();
+        assert!(always >= self.key_fields + 2, "key and system fields are in every version");
+        assert_eq!(self.fields.len(), spans.len(), "every field has its versions");
+        let versions = RowVersions::new(spans, current, &|field| self.fields[field].nullable);
+        self.starts = self.starts[..self.starts.len().min(always + 1)].into();
+        self.constant = None;
+        // Of no version in particular: what depends on one asks for its own.
+        self.null_bytes = 0;
+        self.versions = Some(Box::new(versions));
+        self
+    }
+
     /// Leaf records of a secondary index: all fields decide the order.
     pub fn secondary(fields: Vec<FieldLayout>) -> Layout {
         assert!(!fields.is_empty(), "an index has fields");
@@ -162,7 +180,10 @@ impl Layout {
     /// The records above the leaves of the index whose leaf records this layout describes.
     pub fn node_pointer(&self) -> Layout {
         assert!(self.kind != Kind::NodePointer, "derived from a leaf layout");
-        let nullable = self.fields.iter().filter(|field| field.nullable).count();
+        // The bitmap of node pointers stays when columns come and go.
+        let in_first = |number| self.versions.as_ref().is_none_or(|versions| versions.span(number).has(0));
+        let nullable =
+            self.fields.iter().enumerate().filter(|(number, field)| field.nullable && in_first(*number)).count();
         let mut fields = self.fields[..self.key_fields].to_vec();
         fields.push(FieldLayout::fixed(4));
         Layout::new(fields, Kind::NodePointer, self.key_fields, nullable)
@@ -193,7 +214,16 @@ impl Layout {
             })
             .count()
             .min(starts.len() - 1);
-        Layout { fields: fields.into(), kind, key_fields, null_bytes, starts: starts.into(), constant, plain_fields }
+        Layout {
+            fields: fields.into(),
+            kind,
+            key_fields,
+            null_bytes,
+            starts: starts.into(),
+            constant,
+            plain_fields,
+            versions: None,
+        }
     }
 
     #[inline]
@@ -213,8 +243,42 @@ impl Layout {
     }
 
     #[inline]
-    pub fn null_bytes(&self) -> usize {
-        self.null_bytes
+    pub fn versions(&self) -> Option<&RowVersions> {
+        self.versions.as_deref()
+    }
+
+    /// The row version in which records are written.
+    #[inline]
+    pub fn current_version(&self) -> u8 {
+        self.versions.as_ref().map_or(0, |versions| versions.current())
+    }
+
+    /// Whether records of a row version have a field.
+    #[inline]
+    pub fn has_field(&self, field: usize, version: u8) -> bool {
+        self.versions.as_ref().is_none_or(|versions| versions.span(field).has(version))
+    }
+
+    /// The value of a field in records whose version does not have it.
+    #[inline]
+    pub fn absent_value(&self, field: usize) -> Option<&[u8]> {
+        self.versions.as_ref().and_then(|versions| versions.span(field).default.as_deref())
+    }
+
+    /// Bytes between the header and the lengths of a record of this version: the NULL bitmap, and where there is one the
+    /// version. None = there is no such version.
+    #[inline]
+    pub fn bitmap_bytes(&self, version: u8) -> Option<usize> {
+        match &self.versions {
+            None => (version == 0).then_some(self.null_bytes),
+            Some(versions) => versions.bitmap_bytes(version),
+        }
+    }
+
+    /// The same bytes of a record that is written now.
+    #[inline]
+    pub fn current_bitmap_bytes(&self) -> usize {
+        self.bitmap_bytes(self.current_version()).unwrap_or(self.null_bytes)
     }
 
     /// The status that records of this layout carry.

@@ -11,7 +11,7 @@
 //!       \___ first field's nearest ___/     5 bytes
 //!
 //! header, from the origin downward
-//!   -5      info bits (high half): 0x10 smallest of its level, 0x20 delete-marked
+//!   -5      info bits (high half): 0x10 smallest of its level, 0x20 delete-marked, 0x40 has a row version
 //!           records owned by this one (low half), see the directory in `page::index`
 //!   -4 -3   heap number (13 bits), status (3 bits): 0 leaf, 1 node pointer, 2 infimum, 3 supremum
 //!   -2 -1   distance to the next record in key order, signed, modulo 65536; 0 at the end
@@ -32,6 +32,20 @@
 //!
 //! A node pointer carries the whole NULL bitmap of its index, even when no nullable field is among its own.
 //!
+//! # Row versions
+//!
+//! Columns come and go without a change of any row, as in MySQL from 8.0.29 on ([`RowVersions`]). Each such change gives
+//! the table another *row version*; a row is parsed by the one that it was written in. A clustered leaf record of a version
+//! other than 0 has it in a byte of its own:
+//!
+//! ```text
+//!   ... lengths | NULL bitmap | version 1 | header 5 | fields of that version ...
+//! ```
+//!
+//! Fields are numbered for all versions together, in record order, dropped ones included: so numbers that undo records
+//! keep stay right. Those of the key, the transaction id and the roll pointer are in every version. The NULL bitmap has the
+//! nullable fields of the record's version; a node pointer has that of version 0.
+//!
 //! [`Layout`] is all that is needed to parse and compare: there is no dictionary here. A search key is a *tuple*: a
 //! slice with the stored bytes of the leading fields, `None` for NULL.
 
@@ -39,11 +53,13 @@ mod build;
 mod compare;
 mod layout;
 mod parse;
+mod versions;
 
 pub use build::{FieldData, RecordBuffer, RecordImage};
 pub use compare::{compare, compare_fields, compare_records, compare_value};
 pub use layout::{Compare, FieldLayout, Kind, Layout, Length, Size};
 pub use parse::{Field, Fields, Offsets};
+pub use versions::{FieldSpan, NEVER, ROW_VERSIONS_MAX, RowVersions};
 
 use crate::bytes::{get_u16, put_u16};
 
@@ -62,10 +78,10 @@ pub const VERSIONED: u8 = 0x40;
 /// Info bit of MySQL 8.0.12 to 8.0.28: written after an instant ADD COLUMN.
 pub const INSTANT: u8 = 0x80;
 
-/// Whether the record's fields are those of another version of its table.
+/// The row version of a record, which is within the slice from its NULL bitmap on.
 #[inline]
-pub fn has_other_layout(page: &[u8], origin: usize) -> bool {
-    info(page, origin) & (VERSIONED | INSTANT) != 0
+pub fn row_version(page: &[u8], origin: usize) -> u8 {
+    if info(page, origin) & VERSIONED == 0 { 0 } else { page[origin - HEADER_BYTES - 1] }
 }
 
 /// Status of the records of a leaf, and so on.

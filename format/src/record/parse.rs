@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::ids::{PageNo, RollPtr, TrxId};
 
 use super::layout::{Kind, Layout, Length, Size};
-use super::{HEADER_BYTES, INSTANT, VERSIONED, info};
+use super::versions::RowVersions;
+use super::{HEADER_BYTES, INSTANT, VERSIONED, info, row_version};
 
 /// Where a field's data is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,13 +23,22 @@ pub struct Field {
     pub null: bool,
     /// The data ends with a reference to the rest of the value.
     pub external: bool,
+    /// The record is of a version without the field: its value is [`Layout::absent_value`].
+    pub absent: bool,
 }
 
 impl Field {
-    /// The field's bytes, `None` if NULL.
+    /// The field's bytes, `None` if NULL. Of a field behind the system fields, which may be absent, see [`Field::value`].
     #[inline]
     pub fn of<'a>(&self, page: &'a [u8]) -> Option<&'a [u8]> {
+        debug_assert!(!self.absent, "the value of an absent field is not in the record");
         (!self.null).then(|| &page[self.start as usize..(self.start + self.bytes) as usize])
+    }
+
+    /// The same for any field: `number` is its own.
+    #[inline]
+    pub fn value<'a>(&self, layout: &'a Layout, number: usize, page: &'a [u8]) -> Option<&'a [u8]> {
+        if self.absent { layout.absent_value(number) } else { self.of(page) }
     }
 
     #[inline]
@@ -48,8 +58,12 @@ pub struct Fields<'a> {
     at: usize,
     /// One above the next length entry.
     lengths: usize,
+    /// One above the NULL bitmap.
+    bitmap: usize,
     /// How many nullable fields were passed.
     nullable: usize,
+    /// Where there are row versions: those of the fields, and the record's own.
+    versions: Option<(&'a RowVersions, u8)>,
 }
 
 impl<'a> Fields<'a> {
@@ -79,12 +93,17 @@ impl<'a> Fields<'a> {
         let field = &self.layout.fields()[self.index];
         self.index += 1;
         let start = self.at as u32;
+        if let Some((versions, own)) = self.versions
+            && !versions.span(self.index - 1).has(own)
+        {
+            return Ok(Field { start, bytes: 0, null: true, external: false, absent: true });
+        }
         if field.nullable {
             let bit = self.nullable;
             self.nullable += 1;
             // In bounds: `fields` checked that the bitmap lies within the slice.
-            if self.page[self.origin - HEADER_BYTES - 1 - bit / 8] >> (bit % 8) & 1 == 1 {
-                return Ok(Field { start, bytes: 0, null: true, external: false });
+            if self.page[self.bitmap - 1 - bit / 8] >> (bit % 8) & 1 == 1 {
+                return Ok(Field { start, bytes: 0, null: true, external: false, absent: false });
             }
         }
         let mut external = false;
@@ -104,7 +123,7 @@ impl<'a> Fields<'a> {
         if self.at > self.page.len() {
             return Err(Error::corrupt("record data beyond the page", self.origin));
         }
-        Ok(Field { start, bytes: bytes as u32, null: false, external })
+        Ok(Field { start, bytes: bytes as u32, null: false, external, absent: false })
     }
 }
 
@@ -153,17 +172,50 @@ impl Layout {
     /// Walks the fields of the record at `origin`.
     #[inline]
     pub fn parse<'a>(&'a self, page: &'a [u8], origin: usize) -> Result<Fields<'a>> {
-        if origin > page.len() || origin < HEADER_BYTES + self.null_bytes() {
+        if origin > page.len() || origin < HEADER_BYTES + self.null_bytes {
             return Err(Error::corrupt("record outside the page", origin));
         }
-        if info(page, origin) & (VERSIONED | INSTANT) != 0 {
-            return Err(Error::Unsupported {
-                what: "rows written after an instant ALTER, info bits",
-                value: info(page, origin).into(),
-            });
+        if self.versions().is_some() || info(page, origin) & (VERSIONED | INSTANT) != 0 {
+            return self.parse_version(page, origin);
         }
-        let lengths = origin - HEADER_BYTES - self.null_bytes();
-        Ok(Fields { page, layout: self, origin, index: 0, at: origin, lengths, nullable: 0 })
+        let bitmap = origin - HEADER_BYTES;
+        let lengths = bitmap - self.null_bytes;
+        Ok(Fields { page, layout: self, origin, index: 0, at: origin, lengths, bitmap, nullable: 0, versions: None })
+    }
+
+    /// Whether a record is of a kind that may be here, by its info bits: without the versions of an instant ALTER, unless
+    /// there are such.
+    #[inline]
+    pub fn reads(&self, page: &[u8], origin: usize) -> bool {
+        match info(page, origin) & (VERSIONED | INSTANT) {
+            0 => true,
+            bits => bits == VERSIONED && self.versions().is_some(),
+        }
+    }
+
+    /// [`Layout::parse`] where records of several versions may be.
+    fn parse_version<'a>(&'a self, page: &'a [u8], origin: usize) -> Result<Fields<'a>> {
+        let bits = info(page, origin);
+        let Some(versions) = self.versions().filter(|_| bits & INSTANT == 0) else {
+            let what = "rows written after an instant ALTER, info bits";
+            return Err(Error::Unsupported { what, value: bits.into() });
+        };
+        if bits & VERSIONED != 0 && origin == HEADER_BYTES {
+            return Err(Error::corrupt("record outside the page", origin));
+        }
+        let own = row_version(page, origin);
+        if (bits & VERSIONED != 0) != (own > 0) {
+            return Err(Error::corrupt("a row version of 0", origin));
+        }
+        let Some(bytes) = versions.bitmap_bytes(own) else {
+            return Err(Error::corrupt("a row version that its table does not have", origin));
+        };
+        let Some(lengths) = origin.checked_sub(HEADER_BYTES + bytes) else {
+            return Err(Error::corrupt("record outside the page", origin));
+        };
+        let bitmap = origin - HEADER_BYTES - usize::from(own > 0);
+        let versions = Some((versions, own));
+        Ok(Fields { page, layout: self, origin, index: 0, at: origin, lengths, bitmap, nullable: 0, versions })
     }
 
     /// Finds all fields of the record at `origin`.
@@ -188,7 +240,8 @@ impl Layout {
             if end > page.len() {
                 return Err(Error::corrupt("record data beyond the page", origin));
             }
-            return Ok(Field { start: start as u32, bytes: (end - start) as u32, null: false, external: false });
+            let (start, bytes) = (start as u32, (end - start) as u32);
+            return Ok(Field { start, bytes, null: false, external: false, absent: false });
         }
         let mut fields = self.parse(page, origin)?;
         while fields.index < index {

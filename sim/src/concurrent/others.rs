@@ -64,7 +64,16 @@ impl Run {
         let wait = self.options();
         self.doing = "ddl";
         self.aim_crash(10, 60);
-        let (what, result) = match self.random.below(6) {
+        let (what, result) = match self.random.below(8) {
+            6 | 7 => {
+                let body = self.default_body();
+                let result = workload::replace_bodies(engine, name, body.as_deref(), &wait);
+                if matches!(result, Ok(false)) {
+                    return Ok(false);
+                }
+                table.replace_bodies(body.as_deref());
+                ("drop and add bodies of", result.map(|_| ()))
+            }
             0 => {
                 table.rows.clear();
                 ("truncate", engine.truncate_table(DATABASE, name, &wait))

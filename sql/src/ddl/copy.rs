@@ -3,8 +3,8 @@
 //! Bytes that are right stay as they are; what has another type is assigned as an INSERT in the session's mode would.
 
 use format::value::{ColumnType, DateTime, Value, Zone};
-use storage::Table;
 use storage::schema::{Column, ColumnDefault, Row, TableDefinition};
+use storage::{ColumnSource, Table};
 
 use super::Context;
 use crate::error::{Error, Result};
@@ -126,6 +126,32 @@ impl<'a> Copier<'a> {
         let rules = RowRules::new(context.eval, &definition.columns, &definition.checks)?;
         let new_columns = definition.columns.clone();
         Ok(Copier { context, columns, rows: 0, numbered, rules, new_columns, holds_rows, failure: None })
+    }
+
+    /// The one value that all rows that exist get in a new column. None = each row has its own, or none will do.
+    fn constant(&self, at: usize) -> Option<Option<Vec<u8>>> {
+        match &self.columns[at].from {
+            From::Constant(value) => Some(value.clone()),
+            From::Computed => {
+                let computed = self.rules.default_of(at).filter(|computed| computed.expr.is_constant())?;
+                let (mode, context) = self.assigning();
+                let target = RowTarget { columns: &self.new_columns, mode, row: 1, context: &context };
+                let (mut out, nothing) = (Stored::default(), Vec::<Option<Vec<u8>>>::new());
+                // What is wrong with the value is said of the first row, if there is one.
+                target.compute(computed, &nothing, &mut out).ok()?;
+                Some(out.get(0).map(<[u8]>::to_vec))
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the columns come from, if those that stay keep their bytes and each new one has one value in all rows.
+    pub fn sources(&self) -> Option<Vec<ColumnSource>> {
+        let source = |(at, column): (usize, &CopiedColumn)| match column.from {
+            From::Bytes(ordinal) => Some(ColumnSource::Old(ordinal)),
+            _ => Some(ColumnSource::New(self.constant(at)?.map(Vec::into_boxed_slice))),
+        };
+        self.columns.iter().enumerate().map(source).collect()
     }
 
     pub fn is_identity(&self) -> bool {

@@ -3,6 +3,7 @@
 //! ```text
 //! way        what changes                                              ALGORITHM              LOCK
 //! Instant    options, defaults, comments, names, foreign keys          INSTANT INPLACE COPY   any
+//!            columns come and go with another row version              INSTANT                any
 //! InPlace    indexes are built beside the rows                                 INPLACE COPY   any
 //!            indexes are dropped                                               INPLACE COPY   any
 //! Rebuild    columns come, go or move, NULL or NOT NULL, encryption,           INPLACE COPY   SHARED EXCLUSIVE
@@ -15,7 +16,8 @@
 //! (1845, 1846), and ALGORITHM=COPY copies. Without LOCK others may do what they can: write while indexes are built, read
 //! while rows are copied. At its beginning and at its end every statement has the table alone, for moments. Foreign keys
 //! whose rows are checked keep everybody out, since their parents have to stay as they are. ALGORITHM=INPLACE means what
-//! it means in MySQL: the engine does it by itself, if need be in a new file.
+//! it means in MySQL: the engine does it by itself, if need be in a new file. So columns that come and go at once do not where
+//! INPLACE or COPY is written.
 //!
 //! A copied row takes each column from where the new definition says: the stored bytes as they are, a conversion as in an
 //! INSERT in the session's mode, or the default of a new column.
@@ -23,7 +25,7 @@
 use std::sync::Arc;
 
 use storage::schema::{Row, TableDefinition};
-use storage::{Alteration, Others, Table};
+use storage::{Alteration, ColumnSource, NotInstant, Others, Table};
 
 use super::change::Change;
 use super::copy::{Copier, Source};
@@ -160,12 +162,14 @@ impl Asked {
 }
 
 impl Change {
-    /// The cheapest way, as far as the rows are concerned.
-    fn way(&self, table: &Table) -> Way {
+    /// The cheapest way, as far as the rows are concerned. `at_once`: columns may come and go while the rows stay.
+    fn way(&self, table: &Table, at_once: bool) -> Way {
         let mut way = Way::Instant;
         for (column, source) in self.definition.columns.iter().zip(&self.sources) {
             let Source::Old(ordinal) = source else {
-                way = way.max(Way::Rebuild);
+                if !at_once {
+                    way = way.max(Way::Rebuild);
+                }
                 continue;
             };
             let old = &table.columns[*ordinal];
@@ -181,18 +185,30 @@ impl Change {
                 way = way.max(Way::Rebuild);
             }
         }
-        let in_order = self.sources.iter().enumerate().all(|(at, source)| *source == Source::Old(at));
         if self.converts || self.holds_rows {
             way = Way::Copy;
         }
-        if !in_order
-            || self.sources.len() != table.columns.len()
+        if (!at_once && !self.has_same_columns(table))
             || self.force
             || self.definition.options.encrypted != table.options.encrypted
         {
             way = way.max(Way::Rebuild);
         }
         way
+    }
+
+    /// Whether all columns stay in their places, and none comes.
+    fn has_same_columns(&self, table: &Table) -> bool {
+        let stays = |(at, source): (usize, &Source)| *source == Source::Old(at);
+        self.sources.len() == table.columns.len() && self.sources.iter().enumerate().all(stays)
+    }
+
+    /// Where the columns come from, if some come or go, and what that asks of the rows can be said once for all of them.
+    fn columns_at_once(&self, context: &Context<'_>, table: &Table) -> Result<Option<Vec<ColumnSource>>> {
+        if self.has_same_columns(table) || self.way(table, true) != Way::Instant {
+            return Ok(None);
+        }
+        Ok(Copier::new(context, table, &self.definition, &self.sources, self.holds_rows)?.sources())
     }
 
     /// Copies the rows by `run`, and says what stopped it.
@@ -238,15 +254,31 @@ pub fn perform(
     alteration.renamed_indexes = std::mem::take(&mut change.renamed_indexes);
     alteration.column_origins = Some(change.sources.iter().map(|source| source.old()).collect());
     alteration.auto_increment = change.auto_increment;
-    let mut way = change.way(&table);
-    if !alteration.keeps_order() {
-        way = way.max(Way::Rebuild);
+    let way_of = |alteration: &Alteration<'_>| {
+        let mut way = change.way(&table, alteration.columns.is_some());
+        if !alteration.keeps_order() {
+            way = way.max(Way::Rebuild);
+        }
+        let builds = alteration.indexes_to_build() > 0;
+        let shown = table.indexes.iter().filter(|index| !index.is_hidden()).count();
+        if builds || shown > change.definition.indexes.len() {
+            way = way.max(Way::InPlace { builds });
+        }
+        way
+    };
+    let asks_for_rows = matches!(asked.algorithm, Some(Algorithm::InPlace | Algorithm::Copy));
+    if !asks_for_rows && let Some(sources) = change.columns_at_once(context, &table)? {
+        let possible = alteration.check_instant(&sources);
+        alteration.columns = Some(sources);
+        // Whatever else takes more than a new description takes the columns along.
+        if way_of(&alteration) != Way::Instant || possible.is_err() {
+            alteration.columns = None;
+        }
+        if let (Err(reason), Some(Algorithm::Instant)) = (possible, asked.algorithm) {
+            not_at_once(&table, reason)?;
+        }
     }
-    let builds = alteration.indexes_to_build() > 0;
-    let shown = table.indexes.iter().filter(|index| !index.is_hidden()).count();
-    if builds || shown > change.definition.indexes.len() {
-        way = way.max(Way::InPlace { builds });
-    }
+    let way = way_of(&alteration);
     let reads_rows = !matches!(way, Way::Instant | Way::InPlace { builds: false });
     let checks_rows = reads_rows && alteration.checks_foreign_keys();
     let way = asked.allow(way, checks_rows)?;
@@ -273,7 +305,7 @@ pub fn perform_temporary(
     asked: &Asked,
 ) -> Result<(Outcome, bool)> {
     let Some(own) = &context.wait.temporary else { return Err(Error::internal("a temporary table of nobody")) };
-    let way = change.way(table);
+    let way = change.way(table, false);
     if let Some(Algorithm::Instant | Algorithm::InPlace | Algorithm::NoCopy) = asked.algorithm {
         let text = "ALGORITHM=INPLACE is not supported for this operation. Try ALGORITHM=COPY.";
         return Err(Error::new(1845, b"0A000", text));
@@ -284,6 +316,34 @@ pub fn perform_temporary(
         own.rebuild(&table.database, &table.name, definition, change.auto_increment, map, interrupt)
     })?;
     Ok((Outcome::records(copied, if way == Way::Copy { copied } else { 0 })?, true))
+}
+
+/// Why ALGORITHM=INSTANT is refused, if there is more to say of it than that it is.
+fn not_at_once(table: &Table, reason: NotInstant) -> Result<()> {
+    let name = format!("{}/{}", table.database, table.name);
+    let (code, text) = match reason {
+        NotInstant::Impossible => return Ok(()),
+        NotInstant::Versions => (
+            4092,
+            format!(
+                "Maximum row versions reached for table {name}. No more columns can be added or dropped instantly. \
+                 Please use COPY/INPLACE."
+            ),
+        ),
+        NotInstant::RowBytes => (
+            4093,
+            "Column can't be added with ALGORITHM=INSTANT as after this max possible row size crosses max permissible \
+             row size. Try ALGORITHM=INPLACE/COPY."
+                .into(),
+        ),
+        NotInstant::Fields => (
+            4158,
+            format!(
+                "Column can't be added to '{name}' with ALGORITHM=INSTANT anymore. Please try ALGORITHM=INPLACE/COPY"
+            ),
+        ),
+    };
+    Err(Error::new(code, b"HY000", text))
 }
 
 /// What storage says of a table that gets a new definition.

@@ -241,8 +241,9 @@ pub const INNODB_TABLES: VirtualTable = VirtualTable {
                     string(describe::row_format(table.options.row_format)),
                     Value::UInt(0),
                     string("Single"),
+                    // Of an older form of instant ALTER, which there is not here.
                     Value::Int(0),
-                    Value::Int(0),
+                    Value::Int(i64::from(table.total_row_versions())),
                     optional(Some(options).filter(|options| !options.is_empty())),
                 ]);
             }

@@ -23,6 +23,7 @@ mod files;
 mod glassine;
 mod grants;
 mod innodb;
+mod innodb_columns;
 mod innodb_metrics;
 mod locks;
 pub mod log_tables;
@@ -188,6 +189,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     glassine::GLASSINE_TABLESPACE_COMPRESSION,
     innodb::INNODB_CMP,
     innodb::INNODB_CMPMEM,
+    innodb_columns::INNODB_COLUMNS,
     innodb::INNODB_DATAFILES,
     innodb::INNODB_FT_DEFAULT_STOPWORD,
     locks::INNODB_LOCKS,

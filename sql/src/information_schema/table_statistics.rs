@@ -127,5 +127,6 @@ fn field_name(table: &Table, source: FieldSource) -> &str {
         FieldSource::RollPtr => "DB_ROLL_PTR",
         FieldSource::Word => "WORD",
         FieldSource::Frequency => "FREQUENCY",
+        FieldSource::Dropped(_) => "",
     }
 }

@@ -10,7 +10,7 @@
 use std::cell::Cell;
 
 use format::page::index::{self, Fit, INFIMUM, SUPREMUM};
-use format::record::{DELETED, Layout, RecordImage};
+use format::record::{DELETED, Layout, RecordImage, VERSIONED};
 use format::redo::{PageOp, Patches};
 
 use super::search::Aim;
@@ -144,7 +144,9 @@ impl Tree {
         let Place { leaf, origin, path, .. } = place;
         let id = mtr.page_id(leaf);
         let old = on(id, RecordImage::of(mtr.page(leaf), &self.leaf, usize::from(origin)))?;
-        if old.extra == image.extra && old.data.len() == image.data.len() {
+        // Records of different row versions have other fields, whatever their bytes are.
+        let alike = (old.info ^ image.info) & VERSIONED == 0 && old.extra == image.extra;
+        if alike && old.data.len() == image.data.len() {
             let mut patches = PATCHES.take();
             patches.clear();
             differences(old.data, image.data, &mut patches);

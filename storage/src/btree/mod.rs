@@ -226,7 +226,7 @@ fn record_bytes_max(layout: &Layout) -> usize {
             Length::Variable { max, .. } => max as usize + 2,
         })
         .sum();
-    format::record::HEADER_BYTES + layout.null_bytes() + data
+    format::record::HEADER_BYTES + layout.current_bitmap_bytes() + data
 }
 
 /// Adds the page of a damaged record or list to an error.

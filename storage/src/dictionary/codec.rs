@@ -7,21 +7,23 @@
 use format::collation::CollationId;
 use format::fulltext::{Parser, Stopwords, Tokenizer};
 use format::ids::{IndexId, PageNo, SpaceId, TableId};
+use format::record::{Length, NEVER};
 use format::transform::Algorithm;
 use format::value::ColumnType;
 
 use super::describe::Identity;
 use crate::error::{Error, Result};
 use crate::schema::{
-    AtomicWrites, Check, Column, ColumnDefault, Compression, ForeignKey, Generated, IndexDefinition, IndexPart,
-    PartitionDefinition, Partitioning, ReferentialAction, RowFormat, TableOptions,
+    AtomicWrites, Check, Column, ColumnDefault, Compression, FieldColumn, ForeignKey, Generated, IndexDefinition,
+    IndexPart, PartitionDefinition, Partitioning, ReferentialAction, RowFormat, RowVersions, TableOptions,
+    VersionedField,
 };
 
 /// The version written now. Version 1 of a table's options ended before `atomic_writes`; version 2 had no foreign keys
 /// behind them; version 3 did not tell whether a column's collation was written and an index was made for a foreign
 /// key; version 4 did not tell BOOL from TINYINT; version 5 had neither CHECK constraints nor ZEROFILL nor generated
-/// columns; version 6 had no partitions, and no full-text and multi-valued indexes.
-const VERSION: u8 = 7;
+/// columns; version 6 had no partitions, and no full-text and multi-valued indexes; version 7 had no row versions.
+const VERSION: u8 = 8;
 
 /// Appends to bytes.
 #[derive(Default)]
@@ -149,6 +151,7 @@ pub struct TableFacts {
     pub foreign_keys: Vec<ForeignKey>,
     pub checks: Vec<Check>,
     pub partitioning: Option<Box<Partitioning>>,
+    pub row_versions: Option<Box<RowVersions>>,
     /// Of each partition.
     pub partitions: Vec<Identity>,
 }
@@ -174,6 +177,7 @@ fn write_partitions(out: &mut Writer, partitioning: Option<&Partitioning>, parti
             out.u64(id.0);
             out.u32(root.0);
         }
+        write_row_versions(out, identity.row_versions.as_deref());
     }
 }
 
@@ -194,14 +198,74 @@ fn read_partitions(from: &mut Reader<'_>) -> Result<(Option<Box<Partitioning>>, 
         for _ in 0..from.u32()? {
             indexes.push((IndexId(from.u64()?), PageNo(from.u32()?)));
         }
-        partitions.push(Identity { id, space, created_us, indexes, partitions: Vec::new() });
+        let row_versions = read_row_versions(from)?;
+        partitions.push(Identity { id, space, created_us, indexes, row_versions, partitions: Vec::new() });
     }
     Ok((Some(Box::new(partitioning)), partitions))
 }
 
-/// A table's options, constraints and partitions.
+fn write_row_versions(out: &mut Writer, versions: Option<&RowVersions>) {
+    out.u8(versions.is_some() as u8);
+    let Some(RowVersions { current, fields }) = versions else { return };
+    out.u8(*current);
+    out.u32(fields.len() as u32);
+    for VersionedField { column, added, default } in fields {
+        match column {
+            FieldColumn::Column(column) => {
+                out.u8(NEVER);
+                out.u16(*column);
+            }
+            FieldColumn::Dropped { version, length, nullable } => {
+                out.u8(*version);
+                match length {
+                    Length::Fixed(bytes) => {
+                        out.u8(0);
+                        out.u32(u32::from(*bytes));
+                    }
+                    Length::Variable { max, blob } => {
+                        out.u8(1 + *blob as u8);
+                        out.u32(*max);
+                    }
+                }
+                out.u8(*nullable as u8);
+            }
+        }
+        out.u8(*added);
+        out.u8(default.is_some() as u8);
+        if let Some(default) = default {
+            out.blob(default);
+        }
+    }
+}
+
+fn read_row_versions(from: &mut Reader<'_>) -> Result<Option<Box<RowVersions>>> {
+    if from.version < 8 || !from.bool()? {
+        return Ok(None);
+    }
+    let mut versions = RowVersions { current: from.u8()?, fields: Vec::new() };
+    for _ in 0..from.u32()? {
+        let column = match from.u8()? {
+            NEVER => FieldColumn::Column(from.u16()?),
+            version => {
+                let (kind, bytes) = (from.u8()?, from.u32()?);
+                let length = match kind {
+                    0 => Length::Fixed(u16::try_from(bytes).map_err(|_| damaged())?),
+                    1 | 2 => Length::Variable { max: bytes, blob: kind == 2 },
+                    _ => return Err(damaged()),
+                };
+                FieldColumn::Dropped { version, length, nullable: from.bool()? }
+            }
+        };
+        let added = from.u8()?;
+        let default = if from.bool()? { Some(from.blob()?.into()) } else { None };
+        versions.fields.push(VersionedField { column, added, default });
+    }
+    Ok(Some(Box::new(versions)))
+}
+
+/// A table's options, constraints, row versions and partitions.
 pub fn write_options(facts: &TableFacts) -> Vec<u8> {
-    let TableFacts { options, foreign_keys, checks, partitioning, partitions } = facts;
+    let TableFacts { options, foreign_keys, checks, partitioning, row_versions, partitions } = facts;
     let mut out = Writer::new();
     write_compression(&mut out, options.compression, options.compression_level);
     out.u8(match options.row_format {
@@ -236,6 +300,7 @@ pub fn write_options(facts: &TableFacts) -> Vec<u8> {
         out.u8(check.enforced as u8);
     }
     write_partitions(&mut out, partitioning.as_deref(), partitions);
+    write_row_versions(&mut out, row_versions.as_deref());
     out.bytes
 }
 
@@ -321,6 +386,7 @@ pub fn read_options(bytes: &[u8]) -> Result<TableFacts> {
     if from.version >= 7 {
         (partitioning, partitions) = read_partitions(&mut from)?;
     }
+    let row_versions = read_row_versions(&mut from)?;
     let options = TableOptions {
         compression,
         compression_level,
@@ -332,7 +398,7 @@ pub fn read_options(bytes: &[u8]) -> Result<TableFacts> {
         comment,
         create_options,
     };
-    Ok(TableFacts { options, foreign_keys, checks, partitioning, partitions })
+    Ok(TableFacts { options, foreign_keys, checks, partitioning, row_versions, partitions })
 }
 
 pub fn write_column(column: &Column) -> Vec<u8> {
@@ -544,8 +610,20 @@ mod tests {
             space: SpaceId(8),
             created_us: 7,
             indexes: vec![(IndexId(6), PageNo(4))],
+            row_versions: None,
             partitions: Vec::new(),
         };
+        let field = |column, default| VersionedField { column, added: 1, default };
+        let dropped = |length| FieldColumn::Dropped { version: 2, length, nullable: true };
+        let versions = Box::new(RowVersions {
+            current: 2,
+            fields: vec![
+                field(FieldColumn::Column(300), Some([1, 2].into())),
+                field(dropped(Length::Fixed(8)), None),
+                field(dropped(Length::Variable { max: 300, blob: false }), Some([].into())),
+                field(dropped(Length::Variable { max: u32::MAX, blob: true }), None),
+            ],
+        });
         let part = PartitionDefinition {
             name: "p0".into(),
             subpartition: Some("s".into()),
@@ -556,19 +634,23 @@ mod tests {
             foreign_keys: vec![key],
             checks: vec![check],
             partitioning: Some(Box::new(Partitioning { rule: "HASH (`a`)".into(), parts: vec![part] })),
-            partitions: vec![identity],
+            row_versions: Some(versions.clone()),
+            partitions: vec![Identity { row_versions: Some(versions), ..identity }],
         };
         assert_eq!(read_options(&write_options(&facts)).unwrap(), facts);
         // As earlier versions wrote them.
         let plain = TableFacts { options: options.clone(), ..TableFacts::default() };
         let written = write_options(&plain);
-        let mut sixth = written[..written.len() - 1].to_vec();
+        let mut seventh = written[..written.len() - 1].to_vec();
+        seventh[0] = 7;
+        assert_eq!(read_options(&seventh).unwrap(), plain);
+        let mut sixth = written[..written.len() - 2].to_vec();
         sixth[0] = 6;
         assert_eq!(read_options(&sixth).unwrap(), plain);
-        let mut second = written[..written.len() - 9].to_vec();
+        let mut second = written[..written.len() - 10].to_vec();
         second[0] = 2;
         assert_eq!(read_options(&second).unwrap(), plain);
-        let mut first = written[..written.len() - 11].to_vec();
+        let mut first = written[..written.len() - 12].to_vec();
         first[0] = 1;
         let read = read_options(&first).unwrap().options;
         assert_eq!(read, TableOptions { atomic_writes: AtomicWrites::Default, encrypted: false, ..options });

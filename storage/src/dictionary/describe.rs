@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use format::collation::Collation;
 use format::ids::{IndexId, PageNo, SpaceId, TableId};
+use format::record::ROW_VERSIONS_MAX;
 use format::value::ColumnType;
 
 use crate::error::{Error, Result};
 use crate::schema::{
-    COLUMNS_MAX, Derived, FieldSource, INDEX_PARTS_MAX, INDEXES_MAX, Index, IndexDefinition, IndexField, IndexPart,
-    ROW_ID_INDEX, Table, TableDefinition, TableState, partitions::PARTITIONS_MAX, same_name,
+    COLUMNS_MAX, Derived, FieldColumn, FieldSource, INDEX_PARTS_MAX, INDEXES_MAX, Index, IndexDefinition, IndexField,
+    IndexPart, ROW_ID_INDEX, RowVersions, Table, TableDefinition, TableState, partitions::PARTITIONS_MAX, same_name,
 };
 
 /// The ids and root pages of a table that is being created or loaded.
@@ -20,6 +21,8 @@ pub struct Identity {
     pub created_us: u64,
     /// Of each index, in the order that [`index_order`] gives.
     pub indexes: Vec<(IndexId, PageNo)>,
+    /// If its rows are of several versions.
+    pub row_versions: Option<Box<RowVersions>>,
     /// Of each partition.
     pub partitions: Vec<Identity>,
 }
@@ -32,6 +35,7 @@ impl Identity {
             space: table.space,
             created_us: table.created_us,
             indexes: table.indexes.iter().map(|index| (index.id, index.root)).collect(),
+            row_versions: table.row_versions.clone(),
             partitions: table.partitions.iter().map(|partition| Identity::of(partition)).collect(),
         }
     }
@@ -142,7 +146,7 @@ fn describe_one(definition: &TableDefinition, identity: &Identity) -> Result<Tab
     for (asked, (id, root)) in order.into_iter().zip(&identity.indexes) {
         let clustered_fields = indexes.first().map(|clustered| &clustered.fields[..clustered.unique_fields]);
         let (fields, unique_fields) = match clustered_fields {
-            None => clustered(definition, &asked),
+            None => clustered(definition, &asked, identity.row_versions.as_deref())?,
             Some(key) => secondary(definition, &asked, key),
         };
         let several = asked.has_several_entries();
@@ -183,6 +187,7 @@ fn describe_one(definition: &TableDefinition, identity: &Identity) -> Result<Tab
         foreign_keys: definition.foreign_keys.clone(),
         checks: definition.checks.clone(),
         options: definition.options.clone(),
+        row_versions: identity.row_versions.clone(),
         partitioning: definition.partitioning.clone(),
         partitions: Vec::new(),
         partition: None,
@@ -235,7 +240,11 @@ fn whole(source: FieldSource) -> IndexField {
     IndexField { source, prefix_bytes: None, prefix_chars: None }
 }
 
-fn clustered(definition: &TableDefinition, asked: &IndexDefinition) -> (Vec<IndexField>, usize) {
+fn clustered(
+    definition: &TableDefinition,
+    asked: &IndexDefinition,
+    row_versions: Option<&RowVersions>,
+) -> Result<(Vec<IndexField>, usize)> {
     let mut fields = declared(definition, asked);
     if fields.is_empty() {
         fields.push(whole(FieldSource::RowId));
@@ -243,13 +252,35 @@ fn clustered(definition: &TableDefinition, asked: &IndexDefinition) -> (Vec<Inde
     let key = fields.len();
     fields.push(whole(FieldSource::TrxId));
     fields.push(whole(FieldSource::RollPtr));
-    for column in 0..definition.columns.len() as u16 {
-        let field = whole(FieldSource::Column(column));
-        if !fields[..key].contains(&field) {
-            fields.push(field);
-        }
+    let columns = (0..definition.columns.len() as u16).map(|column| whole(FieldSource::Column(column)));
+    let others: Vec<IndexField> = columns.filter(|field| !fields[..key].contains(field)).collect();
+    match row_versions {
+        None => fields.extend(others),
+        Some(versions) => fields.extend(versioned(versions, &others)?),
     }
-    (fields, key)
+    Ok((fields, key))
+}
+
+/// The fields of rows of several versions, which have these columns behind the system fields.
+fn versioned(versions: &RowVersions, columns: &[IndexField]) -> Result<Vec<IndexField>> {
+    let wrong = || Error::corrupt("the row versions of a table");
+    let mut fields = Vec::with_capacity(versions.fields.len());
+    for (number, field) in versions.fields.iter().enumerate() {
+        let (source, dropped) = match field.column {
+            FieldColumn::Column(column) => (FieldSource::Column(column), None),
+            FieldColumn::Dropped { version, .. } => (FieldSource::Dropped(number as u16), Some(version)),
+        };
+        let lives = dropped.is_none_or(|version| field.added < version && version <= versions.current);
+        if !lives || field.added > versions.current || dropped.is_none() && !columns.contains(&whole(source)) {
+            return Err(wrong());
+        }
+        fields.push(whole(source));
+    }
+    let has_once = |column: &IndexField| fields.iter().filter(|field| *field == column).count() == 1;
+    if versions.current > ROW_VERSIONS_MAX || !columns.iter().all(has_once) {
+        return Err(wrong());
+    }
+    Ok(fields)
 }
 
 /// All fields together order the records: the last ones identify the row.
@@ -291,6 +322,7 @@ mod tests {
             space: SpaceId(1),
             created_us: 0,
             indexes: (1..=count).map(|id| (IndexId(id), PageNo(3))).collect(),
+            row_versions: None,
             partitions: Vec::new(),
         };
         describe(&definition, &identity).unwrap()

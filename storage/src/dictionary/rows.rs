@@ -165,6 +165,7 @@ impl SystemRows {
             foreign_keys: table.foreign_keys.clone(),
             checks: table.checks.clone(),
             partitioning: table.partitioning.clone(),
+            row_versions: table.row_versions.clone(),
             partitions: Identity::of(table).partitions,
         };
         let values: [&[u8]; 6] = [
@@ -283,6 +284,7 @@ impl SystemRows {
                 space: permanent(number(row.get(3))?)?,
                 created_us: number(row.get(4))?,
                 indexes: Vec::new(),
+                row_versions: facts.row_versions,
                 partitions: facts.partitions,
             };
             tables.insert(id, (definition, identity));

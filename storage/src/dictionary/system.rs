@@ -174,6 +174,7 @@ impl SystemTable {
             space: SpaceId(0),
             created_us: 0,
             indexes: vec![(IndexId(self as u64 + 1), root)],
+            row_versions: None,
             partitions: Vec::new(),
         };
         describe(&self.definition(), &identity)

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   in place   new indexes are built beside the rows -> rows of the dictionary -> commit -> dropped indexes are freed
+//!              (columns come and go with another row version, see `schema::RowVersions`)
 //!   copy       a new file beside the old, filled -> files swapped -> rows of the dictionary -> commit -> old file
 //!              (of a table in partitions: of those that change, see `Alteration::repartition`)
 //! ```
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use format::ids::{IndexId, PageNo};
+use format::page::index::insert_bytes_max;
 
 use super::locked::LockedTables;
 use super::relations::{self, Followed};
@@ -28,7 +30,10 @@ use crate::dictionary::{self, Action, Ddl, DefinitionChanges, Identity, Table};
 use crate::error::{Error, Result};
 use crate::mtr::Mtr;
 use crate::row;
-use crate::schema::{self, Index, IndexDefinition, TableDefinition, TableOptions, same_name};
+use crate::schema::{
+    self, ColumnSource, Index, IndexDefinition, IndexPart, NotInstant, RowVersions, TableDefinition, TableOptions,
+    same_name,
+};
 use crate::segment;
 use crate::transaction::CommitLog;
 
@@ -53,6 +58,8 @@ pub struct Alteration<'l> {
     pub column_origins: Option<Vec<Option<usize>>>,
     /// The next AUTO_INCREMENT value; None = it continues, or begins behind the largest value.
     pub auto_increment: Option<u64>,
+    /// Where the columns come from, if some come or go in place, see [`Alteration::check_instant`].
+    pub columns: Option<Vec<ColumnSource>>,
     /// What others may do meanwhile.
     pub others: Others,
 }
@@ -77,6 +84,7 @@ impl LockedTables<'_> {
             renamed_indexes: Vec::new(),
             column_origins: None,
             auto_increment: None,
+            columns: None,
             others: Others::Write,
         })
     }
@@ -113,10 +121,31 @@ impl Alteration<'_> {
             same_name(&index.name, name)
                 && index.unique == (asked.unique || asked.primary)
                 && index.primary == asked.primary
-                && index.parts == asked.parts
+                && self.has_same_parts(index, asked)
                 && index.fulltext == asked.fulltext
         };
         self.old.indexes.iter().position(same)
+    }
+
+    /// Whether an index of the old table has the parts that one of the new definition asks for.
+    fn has_same_parts(&self, index: &Index, asked: &IndexDefinition) -> bool {
+        let Some(sources) = &self.columns else { return index.parts == asked.parts };
+        let old = |part: &IndexPart| match sources.get(part.column) {
+            Some(ColumnSource::Old(column)) => Some(IndexPart { column: *column, ..part.clone() }),
+            _ => None,
+        };
+        index.parts.len() == asked.parts.len()
+            && index.parts.iter().zip(&asked.parts).all(|(own, asked)| old(asked).as_ref() == Some(own))
+    }
+
+    /// Whether the columns of the new definition are those of the old, or may take their places with another row version.
+    fn check_columns(&self) -> Result<()> {
+        let (columns, old) = (&self.definition.columns, &self.old);
+        let possible = match &self.columns {
+            None => columns.len() == old.columns.len(),
+            Some(sources) => sources.len() == columns.len() && self.check_instant(sources).is_ok(),
+        };
+        if possible { Ok(()) } else { Err(Error::Unsupported("moving rows in place".into())) }
     }
 
     /// Whether the rows keep their order, so that [`in_place`](Self::in_place) can do it. The caller must know whether
@@ -171,6 +200,12 @@ impl Alteration<'_> {
         if self.checks_foreign_keys() { Others::Wait } else { self.others }
     }
 
+    /// Why the columns cannot become those of `sources` in place, if they cannot.
+    pub fn check_instant(&self, sources: &[ColumnSource]) -> std::result::Result<(), NotInstant> {
+        let row_bytes_max = insert_bytes_max(self.locked.engine.inner.store.page_bytes());
+        self.old.check_instant(&self.definition.columns, sources, row_bytes_max)
+    }
+
     /// Changes the description, and builds and drops indexes; no row is touched.
     pub fn in_place(self) -> Result<Arc<Table>> {
         let settled = self.settle()?;
@@ -178,9 +213,10 @@ impl Alteration<'_> {
         let (store, dictionary) = (&engine.inner.store, &engine.inner.dictionary);
         let origins: Vec<Option<usize>> =
             dictionary::index_order(&self.definition).iter().map(|index| self.origin(index)).collect();
-        if origins.first() != Some(&Some(0)) || self.definition.columns.len() != old.columns.len() {
+        if origins.first() != Some(&Some(0)) {
             return Err(Error::Unsupported("moving rows in place".into()));
         }
+        self.check_columns()?;
         let built: Vec<usize> = (0..origins.len()).filter(|at| origins[*at].is_none()).collect();
         let dropped: Vec<usize> = (0..old.indexes.len()).filter(|at| !origins.contains(&Some(*at))).collect();
         // Of the table, and of each of its partitions.
@@ -189,6 +225,10 @@ impl Alteration<'_> {
                 .iter()
                 .map(|origin| origin.map_or((IndexId(0), PageNo(0)), |at| (of.indexes[at].id, of.indexes[at].root)))
                 .collect(),
+            row_versions: match &self.columns {
+                Some(sources) if !of.is_partitioned() => Some(Box::new(RowVersions::after(of, sources))),
+                _ => of.row_versions.clone(),
+            },
             partitions: Vec::new(),
             ..Identity::of(of)
         };
@@ -245,7 +285,7 @@ impl Alteration<'_> {
         // Older read views may read on, though not by new indexes. The commit took a number, so this one is greater than the
         // limit of every view that was taken while a transaction that has changed the table was open.
         let now = engine.inner.registry.next_id();
-        let since = if settled.is_renamed { now } else { old.since() };
+        let since = if settled.is_renamed || self.columns.is_some() { now } else { old.since() };
         for file in changed.files() {
             built.iter().for_each(|at| file.state.built_indexes.add(file.indexes[*at].id, now));
         }
@@ -441,6 +481,20 @@ impl Engine {
         let locked = self.lock_definitions(&[(database, name)], Relatives::Alone, wait)?;
         let mut alteration = locked.alter(database, name)?;
         change(&mut alteration.definition.options);
+        alteration.in_place()
+    }
+
+    /// Gives a table other columns while its rows stay as they are; `change` tells where each comes from.
+    pub fn alter_columns(
+        &self,
+        database: &str,
+        name: &str,
+        change: impl FnOnce(&mut TableDefinition) -> Vec<ColumnSource>,
+        wait: &TrxOptions,
+    ) -> Result<Arc<Table>> {
+        let locked = self.lock_definitions(&[(database, name)], Relatives::Along, wait)?;
+        let mut alteration = locked.alter(database, name)?;
+        alteration.columns = Some(change(&mut alteration.definition));
         alteration.in_place()
     }
 

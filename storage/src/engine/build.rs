@@ -108,7 +108,7 @@ impl<'t> Rows<'t> {
     /// Gives the entries of a secondary index for a record that was taken to a sorter.
     fn sort_entries_of(&mut self, inner: &Inner, index: usize, record: &[u8], sorter: &mut Sorter<'_>) -> Result<()> {
         let mut version: Vec<FieldData<'_>> = Vec::with_capacity(self.offsets.fields().len());
-        row::version_of_record(record, &self.offsets, &mut version);
+        row::version_of_record(&self.table.tree(0).leaf, record, &self.offsets, &mut version);
         if self.table.index_tree(index).several.is_some() {
             return row::for_each_entry(&inner.store, self.table, index, &version, &mut self.entry, &mut |entry| {
                 sorter.push(entry)

@@ -193,6 +193,7 @@ impl Engine {
             space: NO_SPACE,
             created_us,
             indexes: vec![(IndexId(0), PageNo(0)); indexes],
+            row_versions: None,
             partitions: Vec::new(),
         };
         let parts = definition.partitioning.as_ref().map(|partitioning| &partitioning.parts[..]);

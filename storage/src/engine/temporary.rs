@@ -190,6 +190,7 @@ impl Inner {
             space,
             created_us: store.disk().clock().wall().as_micros() as u64,
             indexes: dictionary::index_order(definition).iter().map(|_| (IndexId(0), PageNo(0))).collect(),
+            row_versions: None,
             partitions: Vec::new(),
         };
         dictionary::describe(definition, &identity)?;

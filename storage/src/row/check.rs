@@ -134,10 +134,10 @@ fn check_entries(ctx: &Context<'_>, table: &Table, entries: &[u64], faults: &mut
         }
         for row in &rows[..count] {
             layout.parse_into(row.bytes(), row.origin(), &mut offsets).map_err(damaged)?;
-            for (field, place) in table.indexes[0].fields.iter().zip(offsets.fields()) {
+            for (number, (field, place)) in table.indexes[0].fields.iter().zip(offsets.fields()).enumerate() {
                 let FieldSource::Column(column) = field.source else { continue };
                 let column = &table.columns[usize::from(column)];
-                let bytes = place.of(row.bytes()).filter(|_| !place.external);
+                let bytes = place.value(layout, number, row.bytes()).filter(|_| !place.external);
                 if bytes.is_some_and(|bytes| !fits(&column.ty, bytes)) {
                     misfits += 1;
                     if misfits <= FAULTS_MAX {
@@ -147,7 +147,7 @@ fn check_entries(ctx: &Context<'_>, table: &Table, entries: &[u64], faults: &mut
                 }
             }
             let mut version = Vec::new();
-            version_of_record(row.bytes(), &offsets, &mut version);
+            version_of_record(layout, row.bytes(), &offsets, &mut version);
             for index in table.secondary() {
                 let tree = table.tree(index);
                 let mut look_for = |entry: &RecordBuffer| -> Result<()> {

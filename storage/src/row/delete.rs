@@ -68,7 +68,7 @@ pub(super) fn delete_key(
         }
         old.copy(mtr.page(place.leaf), layout, origin).map_err(damaged)?;
         layout.parse_into(old.bytes(), old.origin(), offsets).map_err(damaged)?;
-        version_of_record(old.bytes(), offsets, &mut before);
+        version_of_record(layout, old.bytes(), offsets, &mut before);
         let number = UndoSpace::next_number(&trx.undo);
         write_undo(ctx, table, undo, UndoKind::Delete, number, old, &before, None)?;
         let Some(room) = ctx.undo.find_room(&mut mtr, &trx.undo, LogKind::Update, undo.bytes().len())? else {

@@ -14,7 +14,7 @@ use format::record::{Compare, FieldData, FieldLayout, HEADER_BYTES, Layout, Leng
 use super::Table;
 use crate::btree::{self, Overflow};
 use crate::error::{Error, Result};
-use crate::schema::{FieldSource, IndexField};
+use crate::schema::{FieldColumn, FieldSource, IndexField, SHORT_BYTES};
 use crate::store::Store;
 
 /// The most fields of a key: sixteen parts, and as many of the clustered key.
@@ -163,6 +163,7 @@ pub fn version_of_values<'a>(
             FieldSource::RowId => FieldData::Bytes(row_id),
             FieldSource::TrxId => FieldData::Bytes(&[0; 6]),
             FieldSource::RollPtr => FieldData::Bytes(&[0; 7]),
+            FieldSource::Dropped(_) => FieldData::Null,
             FieldSource::Word | FieldSource::Frequency | FieldSource::Element(_) => {
                 unreachable!("a clustered record has columns")
             }
@@ -170,11 +171,11 @@ pub fn version_of_values<'a>(
     }
 }
 
-/// The values of a clustered record.
-pub fn version_of_record<'a>(page: &'a [u8], offsets: &Offsets, out: &mut Vec<FieldData<'a>>) {
+/// The values of a clustered record: also of columns that came after it, and of dropped ones that it still has.
+pub fn version_of_record<'a>(layout: &'a Layout, page: &'a [u8], offsets: &Offsets, out: &mut Vec<FieldData<'a>>) {
     out.clear();
-    for field in offsets.fields() {
-        out.push(match (field.of(page), field.external) {
+    for (number, field) in offsets.fields().iter().enumerate() {
+        out.push(match (field.value(layout, number, page), field.external) {
             (None, _) => FieldData::Null,
             (Some(bytes), false) => FieldData::Bytes(bytes),
             (Some(bytes), true) => FieldData::External(bytes),
@@ -182,9 +183,21 @@ pub fn version_of_record<'a>(page: &'a [u8], offsets: &Offsets, out: &mut Vec<Fi
     }
 }
 
-/// The bytes that a version's record takes on a page.
+/// Takes the values of dropped columns out of a version: a record that is written anew does not have them. Its undo
+/// record does, so that long ones are freed when nobody can see the record before.
+pub fn leave_dropped(table: &Table, version: &mut [FieldData<'_>]) {
+    let Some(row_versions) = &table.row_versions else { return };
+    let columns = table.key_fields() + 2;
+    for (field, value) in row_versions.fields.iter().zip(&mut version[columns..]) {
+        if let FieldColumn::Dropped { .. } = field.column {
+            *value = FieldData::Null;
+        }
+    }
+}
+
+/// The bytes that a version's record takes on a page, when it is written anew.
 pub fn record_bytes(layout: &Layout, version: &[FieldData<'_>]) -> usize {
-    let mut bytes = HEADER_BYTES + layout.null_bytes();
+    let mut bytes = HEADER_BYTES + layout.current_bitmap_bytes();
     for (field, data) in layout.fields().iter().zip(version) {
         bytes += match data {
             FieldData::Null => 0,
@@ -214,9 +227,6 @@ pub struct LongValue<'a> {
     pub field: usize,
     pub bytes: &'a [u8],
 }
-
-/// Values of at most this many bytes always stay in the record: a reference would hardly be shorter.
-const SHORT_BYTES: usize = 2 * REFERENCE_BYTES;
 
 /// Moves the longest values to overflow pages until two such records fit on a page. They are replaced by `empty`, a
 /// reference without pages.

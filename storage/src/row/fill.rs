@@ -70,7 +70,7 @@ impl Place {
     }
 }
 
-/// The place of a column, if it is the same in every clustered record.
+/// The place of a column, if it is the same in every clustered record, of whatever row version.
 pub(super) fn constant_place(table: &Table, column: usize) -> Option<Place> {
     let (clustered, layout) = (&table.indexes[0], &table.rows().leaf);
     let has_row_id = matches!(clustered.fields[0].source, FieldSource::RowId);
@@ -141,8 +141,8 @@ pub(super) fn fill_if(
     let clustered = &table.indexes[0];
     row.clear(table.columns.len());
     let mut left = columns.len();
-    let key_fields = clustered.unique_fields;
-    for (number, field) in table.rows().leaf.parse(page, origin).map_err(damaged)?.enumerate() {
+    let (key_fields, layout) = (clustered.unique_fields, &table.rows().leaf);
+    for (number, field) in layout.parse(page, origin).map_err(damaged)?.enumerate() {
         // Behind the system fields there is nothing but columns.
         if left == 0 && number > key_fields + 1 {
             break;
@@ -155,14 +155,17 @@ pub(super) fn fill_if(
             FieldSource::Column(column) => {
                 let column = usize::from(column);
                 if columns.contains(column) && clustered.field_of_column[column] == Some(number as u16) {
-                    set(ctx, page, &field, column, row)?;
+                    match field.absent {
+                        false => set(ctx, page, &field, column, row)?,
+                        true => row.set(column, layout.absent_value(number)),
+                    }
                     left -= 1;
                 }
             }
             FieldSource::RowId => row.row_id = row_id(&field, page),
             FieldSource::TrxId => row.trx_id = TrxId::read(&page[field.start as usize..]),
             FieldSource::RollPtr => row.roll_ptr = RollPtr::read(&page[field.start as usize..]),
-            FieldSource::Word | FieldSource::Frequency | FieldSource::Element(_) => {}
+            FieldSource::Word | FieldSource::Frequency | FieldSource::Element(_) | FieldSource::Dropped(_) => {}
         }
     }
     Ok(true)

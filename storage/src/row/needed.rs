@@ -58,7 +58,7 @@ impl Needed {
                 }
                 layout.parse_into(bytes, origin, &mut offsets).map_err(damaged)?;
                 let mut version = Vec::new();
-                version_of_record(bytes, &offsets, &mut version);
+                version_of_record(layout, bytes, &offsets, &mut version);
                 let own = values_of(ctx.store, table, index, &version, &all, Reads::Whole)?;
                 values.absorb(&own, field);
                 Ok(())

@@ -105,9 +105,10 @@ fn undo_insert(ctx: &Context<'_>, trx_id: TrxId, table: &Table, key: &Key<'_>, r
     if !find_version(ctx, table, key, roll_ptr, record)? {
         return Ok(());
     }
-    table.rows().leaf.parse_into(record.bytes(), record.origin(), offsets).map_err(damaged)?;
+    let layout = &table.rows().leaf;
+    layout.parse_into(record.bytes(), record.origin(), offsets).map_err(damaged)?;
     let mut version = Vec::new();
-    version_of_record(record.bytes(), offsets, &mut version);
+    version_of_record(layout, record.bytes(), offsets, &mut version);
     for index in table.secondary() {
         // Before this row there was no record with its key, not even a delete-marked one: no other version needs the
         // entry.
@@ -144,10 +145,10 @@ fn undo_update(
     build_previous(table, new.bytes(), new.origin(), undo, offsets, old)?;
     layout.parse_into(new.bytes(), new.origin(), offsets).map_err(damaged)?;
     let mut after = Vec::new();
-    version_of_record(new.bytes(), offsets, &mut after);
+    version_of_record(layout, new.bytes(), offsets, &mut after);
     layout.parse_into(old.bytes(), old.origin(), offsets).map_err(damaged)?;
     let mut before = Vec::new();
-    version_of_record(old.bytes(), offsets, &mut before);
+    version_of_record(layout, old.bytes(), offsets, &mut before);
 
     for index in table.secondary() {
         let tree = table.tree(index);

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use format::ids::PageId;
 use format::page::header;
 use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
-use format::record::{self, Field, RecordBuffer, has_other_layout, is_deleted};
+use format::record::{self, Field, Layout, RecordBuffer, is_deleted};
 
 mod locking;
 mod older;
@@ -175,13 +175,13 @@ impl Filter {
 
     /// Asks the other fields of such a record, as one walks over them.
     #[inline]
-    fn passes_fields<'f>(&'f self, page: &'f [u8]) -> impl FnMut(usize, &Field) -> bool + 'f {
+    fn passes_fields<'f>(&'f self, layout: &'f Layout, page: &'f [u8]) -> impl FnMut(usize, &Field) -> bool + 'f {
         let mut left = &self.by_field[..];
         move |number, field| {
             while let Some(((test, of), rest)) = left.split_first()
                 && *of == number
             {
-                if !self.tests.tests()[*test].passes(field.of(page)) {
+                if !self.tests.tests()[*test].passes(field.value(layout, number, page)) {
                     return false;
                 }
                 left = rest;
@@ -534,7 +534,7 @@ impl Scan {
         if self.index == 0 {
             let row = &mut self.batch[self.count];
             if (!self.places.is_empty() || self.filter.is_some())
-                && !has_other_layout(page, origin)
+                && table.rows().leaf.reads(page, origin)
                 && (newest || trx.sees(table.rows().leaf.trx_id(page, origin).map_err(damaged)?))
             {
                 if is_deleted(page, origin) {
@@ -544,7 +544,8 @@ impl Scan {
                 let passes = match &self.filter {
                     Some(filter) if !filter.passes_places(page, origin)? => false,
                     Some(filter) if self.places.is_empty() => {
-                        fill_if(ctx, table, page, origin, columns, row, filter.passes_fields(page))?
+                        let passes = filter.passes_fields(&table.rows().leaf, page);
+                        fill_if(ctx, table, page, origin, columns, row, passes)?
                     }
                     _ => {
                         fill_constant(table, page, origin, &self.places, row)?;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use format::collation::CollationId;
 use format::fulltext::{Analyzer, FREQUENCY_BYTES_MAX, WORD_CHARS_MAX};
 use format::ids::TableId;
-use format::record::{FieldLayout, Layout, Length};
+use format::record::{FieldLayout, FieldSpan, Layout, Length};
 use format::value::ColumnType;
 
 use super::change_log::{ChangeLog, ChangeLogPlace};
 use super::several::{NO_SOURCE, Several};
 use crate::btree::Tree;
 use crate::error::{Error, Result};
-use crate::schema::{self, FieldSource, Index};
+use crate::schema::{self, FieldColumn, FieldSource, Index, VersionedField};
 use crate::store::Store;
 
 /// A table that can be read and written. Derefs to its description.
@@ -73,6 +73,7 @@ pub fn layout(table: &schema::Table, index: &Index) -> Layout {
                 ColumnType::VarChar { chars: u32::from(WORD_CHARS_MAX), collation }.layout(false)
             }
             FieldSource::Frequency => FieldLayout::variable(FREQUENCY_BYTES_MAX as u32, false),
+            FieldSource::Dropped(field) => dropped_field(table, field),
             FieldSource::Element(column) => {
                 let part = index.parts.iter().find(|part| part.column == usize::from(column));
                 let elements = part.and_then(|part| part.elements.as_ref());
@@ -91,7 +92,25 @@ pub fn layout(table: &schema::Table, index: &Index) -> Layout {
             }
         })
         .collect();
-    if index.clustered { Layout::clustered(fields, index.unique_fields) } else { Layout::secondary(fields) }
+    if !index.clustered {
+        return Layout::secondary(fields);
+    }
+    let layout = Layout::clustered(fields, index.unique_fields);
+    let Some(versions) = &table.row_versions else { return layout };
+    let mut spans = vec![FieldSpan::ALWAYS; index.unique_fields + 2];
+    spans.extend(versions.fields.iter().map(VersionedField::span));
+    layout.with_versions(spans, versions.current)
+}
+
+/// How records that have a dropped column are read.
+fn dropped_field(table: &schema::Table, field: u16) -> FieldLayout {
+    let field = table.row_versions.as_ref().and_then(|versions| versions.fields.get(usize::from(field)));
+    match field.map(|field| &field.column) {
+        Some(FieldColumn::Dropped { length, nullable, .. }) => {
+            FieldLayout { length: *length, ..FieldLayout::fixed(0).nullable(*nullable) }
+        }
+        _ => unreachable!("a dropped field is one of the row versions"),
+    }
 }
 
 /// The collation of a column that holds text.

@@ -3,7 +3,8 @@
 use format::record::{FieldData, RecordBuffer, compare_value, is_deleted};
 
 use super::entry::{
-    Key, LongValue, build_entry, damaged, empty_reference, move_out, prefix_of, record_bytes, version_of_record,
+    Key, LongValue, build_entry, damaged, empty_reference, leave_dropped, move_out, prefix_of, record_bytes,
+    version_of_record,
 };
 use super::foreign::{Turn, check_parents};
 use super::insert::insert_version;
@@ -94,7 +95,7 @@ fn change(
         old.copy(mtr.page(place.leaf), layout, origin).map_err(damaged)?;
         layout.parse_into(old.bytes(), old.origin(), offsets).map_err(damaged)?;
         let mut before: Version<'_> = std::mem::take(kept_before);
-        version_of_record(old.bytes(), offsets, &mut before);
+        version_of_record(layout, old.bytes(), offsets, &mut before);
         let mut after: Version<'_> = std::mem::take(kept_after);
         after.extend_from_slice(&before);
         for (field, place) in table.indexes[0].fields.iter().zip(&mut after) {
@@ -106,6 +107,7 @@ fn change(
         if before == after {
             return Ok(());
         }
+        leave_dropped(table, &mut after);
         let mut moved: Vec<LongValue<'_>> = Vec::new();
         let mut shortened: Version<'_> = Vec::new();
         let mut stored = &after;

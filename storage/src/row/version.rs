@@ -72,7 +72,7 @@ pub(super) fn build_previous(
     }
     layout.parse_into(bytes, origin, offsets).map_err(damaged)?;
     let mut version = Vec::new();
-    version_of_record(bytes, offsets, &mut version);
+    version_of_record(layout, bytes, offsets, &mut version);
     let (mut changed, mut others) = (Vec::new(), Vec::new());
     undo.fields(layout.key_fields(), &mut changed, &mut others)?;
     for old in &changed {
@@ -94,7 +94,7 @@ pub(super) fn build_previous(
     let (trx_id, roll_ptr) = (undo.trx_id.to_bytes(), undo.roll_ptr.to_bytes());
     version[layout.key_fields()] = FieldData::Bytes(&trx_id);
     version[layout.key_fields() + 1] = FieldData::Bytes(&roll_ptr);
-    older.try_build(layout, undo.info, version.iter().copied()).map_err(damaged)?;
+    older.try_build_version(layout, undo.row_version, undo.info, version.iter().copied()).map_err(damaged)?;
     Ok(())
 }
 
@@ -152,9 +152,10 @@ pub(super) fn record_has_entry(
 ) -> Result<bool> {
     let mut scratch = Scratch::take();
     let Buffers { offsets, other_entry, .. } = &mut *scratch;
-    table.rows().leaf.parse_into(bytes, origin, offsets).map_err(damaged)?;
+    let layout = &table.rows().leaf;
+    layout.parse_into(bytes, origin, offsets).map_err(damaged)?;
     let mut version = Vec::new();
-    version_of_record(bytes, offsets, &mut version);
+    version_of_record(layout, bytes, offsets, &mut version);
     if table.index_tree(index).several.is_some() {
         return version_has_entry(ctx.store, table, index, &version, entry, other_entry);
     }

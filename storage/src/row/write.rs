@@ -5,7 +5,7 @@ use format::ids::{RollPtr, UndoNo};
 use format::page::blob::{REFERENCE_BYTES, Reference};
 use format::record::{FieldData, RecordBuffer};
 
-use super::entry::{Key, LongValue, damaged, prefix_of, version_of_record};
+use super::entry::{Key, LongValue, damaged, leave_dropped, prefix_of, version_of_record};
 use super::version::system_fields;
 use super::{Buffers, Context, Scratch, Table};
 use crate::btree::{self, Change, Overflow, Place};
@@ -58,7 +58,8 @@ pub(super) fn write_undo(
         _ => unreachable!("system fields are plain"),
     };
     let info = format::record::info(old.bytes(), old.origin());
-    undo.change(kind, number, table.table_id(), info, trx_id, roll_ptr);
+    let row_version = format::record::row_version(old.bytes(), old.origin());
+    undo.change(kind, number, table.table_id(), info, row_version, trx_id, roll_ptr);
     for part in &before[..key_fields] {
         undo.value(*part);
     }
@@ -143,10 +144,10 @@ pub(super) fn replace_deleted(
     old.copy(mtr.page(place.leaf), layout, usize::from(place.origin)).map_err(damaged)?;
     layout.parse_into(old.bytes(), old.origin(), offsets).map_err(damaged)?;
     let mut before = Vec::new();
-    version_of_record(old.bytes(), offsets, &mut before);
+    version_of_record(layout, old.bytes(), offsets, &mut before);
     layout.parse_into(record.bytes(), record.origin(), offsets).map_err(damaged)?;
     let mut after = Vec::new();
-    version_of_record(record.bytes(), offsets, &mut after);
+    version_of_record(layout, record.bytes(), offsets, &mut after);
     let number = UndoSpace::next_number(&trx.undo);
     write_undo(ctx, table, undo, UndoKind::UpdateDeleted, number, old, &before, Some(&after))?;
     let Some(room) = ctx.undo.find_room(&mut mtr, &trx.undo, LogKind::Update, undo.bytes().len())? else {
@@ -202,17 +203,20 @@ pub(super) fn write_long_values(
     Ok(())
 }
 
-/// The version of a clustered record in a buffer, with its long values fetched; `out` borrows them from `fetched`.
+/// The version of a clustered record in a buffer, as it is written anew, with its long values fetched; `out` borrows them
+/// from `fetched`.
 pub(super) fn whole_version<'a>(
     ctx: &Context<'_>,
-    table: &Table,
+    table: &'a Table,
     record: &'a RecordBuffer,
     fetched: &'a mut Vec<(usize, Vec<u8>)>,
     out: &mut Vec<FieldData<'a>>,
 ) -> Result<()> {
     let mut scratch = Scratch::take();
-    table.rows().leaf.parse_into(record.bytes(), record.origin(), &mut scratch.offsets).map_err(damaged)?;
-    version_of_record(record.bytes(), &scratch.offsets, out);
+    let layout = &table.rows().leaf;
+    layout.parse_into(record.bytes(), record.origin(), &mut scratch.offsets).map_err(damaged)?;
+    version_of_record(layout, record.bytes(), &scratch.offsets, out);
+    leave_dropped(table, out);
     fetched.clear();
     for (field, data) in out.iter().enumerate() {
         if let FieldData::External(bytes) = data {

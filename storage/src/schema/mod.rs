@@ -7,7 +7,8 @@
 //! How a table becomes records, in InnoDB's order of fields:
 //!
 //! ```text
-//! clustered leaf       key columns (or DB_ROW_ID), DB_TRX_ID, DB_ROLL_PTR, the other columns in table order
+//! clustered leaf       key columns (or DB_ROW_ID), DB_TRX_ID, DB_ROLL_PTR, the other columns in table order; columns that
+//!                      came later behind them, and those that are gone in their places (see [`RowVersions`])
 //! clustered node       key columns (or DB_ROW_ID), child page
 //! secondary leaf       index columns, then the key columns of the clustered index that are not among them
 //! secondary node       all fields of the secondary leaf, child page
@@ -30,6 +31,7 @@ mod filter;
 pub mod foreign_key;
 pub mod partitions;
 mod row;
+mod row_versions;
 mod scan;
 mod statistics;
 
@@ -51,6 +53,7 @@ pub use filter::{ColumnTest, Interval, RowFilter};
 pub use foreign_key::{ForeignKey, ReferentialAction};
 pub use partitions::{PartitionDefinition, Partitioning};
 pub use row::{ColumnSet, Row, RowPlace};
+pub use row_versions::{ColumnSource, FieldColumn, NotInstant, RowVersions, SHORT_BYTES, VersionedField};
 pub use scan::{IfLocked, ReadMode, ScanRange};
 pub use statistics::{
     Distinct, Estimates, Histogram, Histograms, IndexEstimates, Statistics, StatisticsOptions, statistics_changes,
@@ -91,6 +94,8 @@ pub struct Table {
     /// The conditions that each of its rows must satisfy, by name.
     pub checks: Vec<Check>,
     pub options: TableOptions,
+    /// If columns have come or gone and its rows stayed. Each partition has its own.
+    pub row_versions: Option<Box<RowVersions>>,
     /// How its rows are divided among `partitions`, if they are: see [`partitions`].
     pub partitioning: Option<Box<Partitioning>>,
     pub partitions: Vec<Arc<Table>>,
@@ -322,6 +327,8 @@ pub enum FieldSource {
     Word,
     /// How often that word occurs, and in which column.
     Frequency,
+    /// What is left of a dropped column: position in [`RowVersions::fields`].
+    Dropped(u16),
 }
 
 /// How the pages of a table are stored.
@@ -481,6 +488,11 @@ impl Index {
     #[inline]
     pub fn has_several_entries(&self) -> bool {
         self.fulltext.is_some() || self.parts.iter().any(|part| part.elements.is_some())
+    }
+
+    /// Whether a column is one of the declared parts.
+    pub fn has_part(&self, column: usize) -> bool {
+        self.parts.iter().any(|part| part.column == column)
     }
 
     /// Whether a lookup by all `parts` finds at most one row, whatever the values.

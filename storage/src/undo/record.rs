@@ -6,6 +6,7 @@
 //! table id           varint
 //! not for an insert:
 //!   info bits             1   of the record before
+//!   row version           1   likewise, if the info bits say that it has one
 //!   transaction id        6   of the version before
 //!   roll pointer          7   of the version before
 //! key fields         each a value: what the clustered index is searched with
@@ -23,7 +24,7 @@
 //! Varints have seven bits per byte, lowest first.
 
 use format::ids::{RollPtr, TableId, TrxId, UndoNo};
-use format::record::FieldData;
+use format::record::{FieldData, VERSIONED};
 
 use crate::error::{Error, Result};
 
@@ -61,6 +62,7 @@ pub struct UndoRecord<'a> {
     pub table: TableId,
     /// Of the version before. Meaningless for an insert, like the next two.
     pub info: u8,
+    pub row_version: u8,
     pub trx_id: TrxId,
     pub roll_ptr: RollPtr,
     /// The key fields and what follows.
@@ -138,15 +140,18 @@ impl<'a> UndoRecord<'a> {
         let kind = kind.ok_or_else(|| Error::corrupt("the kind of an undo record"))?;
         let number = UndoNo(reader.varint()?);
         let table = TableId(reader.varint()?);
-        let (mut info, mut trx_id, mut roll_ptr) = (0, TrxId(0), RollPtr(0));
+        let (mut info, mut row_version, mut trx_id, mut roll_ptr) = (0, 0, TrxId(0), RollPtr(0));
         if kind != UndoKind::Insert {
-            let system = reader.take(1 + TrxId::BYTES + RollPtr::BYTES)?;
-            info = system[0];
-            trx_id = TrxId::read(&system[1..]);
-            roll_ptr = RollPtr::read(&system[1 + TrxId::BYTES..]);
+            info = reader.take(1)?[0];
+            if info & VERSIONED != 0 {
+                row_version = reader.take(1)?[0];
+            }
+            let system = reader.take(TrxId::BYTES + RollPtr::BYTES)?;
+            trx_id = TrxId::read(system);
+            roll_ptr = RollPtr::read(&system[TrxId::BYTES..]);
         }
         let rest_at = reader.at;
-        Ok(UndoRecord { kind, number, table, info, trx_id, roll_ptr, rest: &bytes[rest_at..], rest_at })
+        Ok(UndoRecord { kind, number, table, info, row_version, trx_id, roll_ptr, rest: &bytes[rest_at..], rest_at })
     }
 
     /// Reads the key fields into `key`. Returns a reader for what follows.
@@ -211,12 +216,14 @@ impl UndoBuilder {
     }
 
     /// Begins any other record, with the version before. The key fields follow, then the two lists.
+    #[allow(clippy::too_many_arguments)]
     pub fn change(
         &mut self,
         kind: UndoKind,
         number: UndoNo,
         table: TableId,
         info: u8,
+        row_version: u8,
         trx_id: TrxId,
         roll_ptr: RollPtr,
     ) {
@@ -225,6 +232,9 @@ impl UndoBuilder {
         self.varint(number.0);
         self.varint(table.0);
         self.bytes.push(info);
+        if info & VERSIONED != 0 {
+            self.bytes.push(row_version);
+        }
         self.bytes.extend_from_slice(&trx_id.to_bytes());
         self.bytes.extend_from_slice(&roll_ptr.to_bytes());
     }
@@ -269,7 +279,7 @@ mod tests {
     #[test]
     fn a_record_comes_back() {
         let mut builder = UndoBuilder::new();
-        builder.change(UndoKind::Update, UndoNo(300), TableId(7), 0x20, TrxId(77), RollPtr(88));
+        builder.change(UndoKind::Update, UndoNo(300), TableId(7), 0x60, 5, TrxId(77), RollPtr(88));
         builder.value(FieldData::Bytes(b"key"));
         builder.list(2);
         builder.field(3, FieldData::Null);
@@ -278,7 +288,8 @@ mod tests {
         builder.field(5, FieldData::Bytes(b""));
         let record = UndoRecord::read(builder.bytes()).unwrap();
         assert_eq!((record.kind, record.number, record.table), (UndoKind::Update, UndoNo(300), TableId(7)));
-        assert_eq!((record.info, record.trx_id, record.roll_ptr), (0x20, TrxId(77), RollPtr(88)));
+        assert_eq!((record.info, record.row_version), (0x60, 5));
+        assert_eq!((record.trx_id, record.roll_ptr), (TrxId(77), RollPtr(88)));
         let mut key = Vec::new();
         record.key(1, &mut key).unwrap();
         assert_eq!(key, [Some(&b"key"[..])]);
@@ -293,7 +304,7 @@ mod tests {
     #[test]
     fn a_cut_record_is_an_error() {
         let mut builder = UndoBuilder::new();
-        builder.change(UndoKind::Delete, UndoNo(1), TableId(2), 0, TrxId(3), RollPtr(4));
+        builder.change(UndoKind::Delete, UndoNo(1), TableId(2), 0, 0, TrxId(3), RollPtr(4));
         builder.value(FieldData::Bytes(b"key"));
         builder.list(0);
         builder.list(1);
