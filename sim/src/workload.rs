@@ -213,7 +213,7 @@ pub fn find_name(trx: &mut Trx, table: &Table, name: &str, row: &mut Row) -> Res
 pub fn everything(engine: &Arc<Engine>) -> Result<Model> {
     let mut model = Model::default();
     for table in engine.tables(DATABASE) {
-        let mut trx = engine.begin(storage::TrxOptions::default());
+        let mut trx = engine.begin(TrxOptions::default());
         let table = trx.open_table(DATABASE, &table.name)?;
         let first = scan(&mut trx, &table, 0, false)?;
         for index in 0..table.indexes.len() {
