@@ -374,7 +374,8 @@ pub fn create_options(options: &TableOptions) -> Vec<String> {
 }
 
 /// Options that are shown as they were given.
-const REMEMBERED: [&str; 23] = [
+const REMEMBERED: [&str; 24] = [
+    "SEQUENCE",
     "COMPRESSION",
     "PAGE_COMPRESSED",
     "PAGE_COMPRESSION_LEVEL",
@@ -404,6 +405,18 @@ const REMEMBERED: [&str; 23] = [
 pub fn create_table(table: &Table, auto_increment: u64) -> String {
     let kind = if table.space.is_temporary() { "TEMPORARY TABLE" } else { "TABLE" };
     body(format!("CREATE {kind} {}", quoted(&table.name)), table, auto_increment)
+}
+
+/// The text of SHOW CREATE SEQUENCE. `said`: what it says of the numbers.
+pub fn create_sequence(table: &Table, said: &str) -> String {
+    let mut out = format!("CREATE SEQUENCE {} {said} ENGINE=InnoDB", quoted(&table.name));
+    for option in create_options(&table.options).iter().filter(|option| !option.starts_with("SEQUENCE=")) {
+        let _ = write!(out, " {option}");
+    }
+    if !table.options.comment.is_empty() {
+        let _ = write!(out, " COMMENT={}", literal(&table.options.comment));
+    }
+    out
 }
 
 /// The text that makes a table like this one, under this name, that is not temporary.

@@ -48,6 +48,8 @@ pub mod expression;
 
 pub mod catalog;
 
+pub mod sequences;
+
 pub mod partitions;
 
 pub mod replication;

@@ -7,10 +7,11 @@
 //! Not here: SHOW WARNINGS and SHOW ERRORS, which are the session's own list.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use format::collation::{CollationId, collation};
 use format::value::{ColumnType, LobSize, Value};
-use storage::{Database, Definition, DefinitionKind, Table};
+use storage::{Database, Definition, DefinitionKind, Table, TrxOptions};
 
 use crate::accounts::{self, Account, Dynamic, Key, Privileges};
 use crate::column_types::column_type;
@@ -20,6 +21,7 @@ use crate::information_schema::{self, DATABASES, Facts, NAMES, Named, Wanted};
 use crate::monitor;
 use crate::parser::ast::{ProgramKind, Show, TableName, UserName, VariableScope};
 use crate::programs::{Event, Origin, Routine};
+use crate::sequences;
 use crate::variables::mode_text;
 use crate::views::View;
 
@@ -43,6 +45,7 @@ pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result
         Show::Columns { full, table, .. } => columns(facts, database, table, *full)?,
         Show::Index { table, .. } => indexes(facts, database, table)?,
         Show::CreateTable(name) => create_table(facts, database, name)?,
+        Show::CreateSequence(name) => create_sequence(facts, database, name)?,
         Show::CreateDatabase { name, if_not_exists } => {
             let own = DATABASES.iter().find(|own| own.eq_ignore_ascii_case(name));
             let own = own.map(|name| Arc::new(Database { id: 0, name: (*name).into(), collation: NAMES }));
@@ -413,18 +416,25 @@ fn tables(facts: &Facts<'_>, database: Option<&str>, full: bool, show: &Show) ->
         title = format!("{title} ({})", String::from_utf8_lossy(like));
     }
     // The names are known without the statistics that a whole row of TABLES costs.
+    let stored = facts.instance.engine.tables(&database);
     let mut names: Vec<String> = match information_schema::is_virtual(&database) {
         true => information_schema::tables(&database).iter().map(|table| table.name.to_string()).collect(),
-        false => facts.instance.engine.tables(&database).iter().map(|table| table.name.to_string()).collect(),
+        false => stored.iter().map(|table| table.name.to_string()).collect(),
     };
     let mut views = facts.instance.engine.definitions(DefinitionKind::View, &database);
     views.extend(information_schema::built_in(&database).iter().cloned());
     names.extend(views.iter().map(|view| view.name.to_string()));
     names.retain(|name| facts.rights.sees_table(&database, name));
+    // Programs that write dumps in this order, and know no sequences, create them before the tables whose defaults ask them.
+    let is_sequence = |name: &str| stored.iter().any(|table| &*table.name == name && sequences::is_sequence(table));
     names.sort();
+    if stored.iter().any(|table| sequences::is_sequence(table)) {
+        names.sort_by_cached_key(|name| (!is_sequence(name), name.clone()));
+    }
     let kind = |name: &str| match information_schema::is_virtual(&database) {
         _ if views.iter().any(|view| &*view.name == name) => "VIEW",
         true => "SYSTEM VIEW",
+        _ if is_sequence(name) => "SEQUENCE",
         false => "BASE TABLE",
     };
     let mut listing =
@@ -510,6 +520,19 @@ fn create_table(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> R
     let found = stored_table(facts, &database, &table).ok_or_else(|| Error::no_such_table(&database, &table))?;
     let next = found.auto_increment.and_then(|_| engine.auto_increment(&found).ok()).unwrap_or(1);
     let mut listing = one_row(&[("Table", &found.name), ("Create Table", &describe::create_table(&found, next))]);
+    listing.columns[0] = varchar("Table");
+    Ok(listing)
+}
+
+fn create_sequence(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result<Listing, Error> {
+    let (database, table) = existing_table(facts, current, name)?;
+    let found = stored_table(facts, &database, &table).filter(|table| sequences::is_sequence(table));
+    let found = found.ok_or_else(|| Error::not_a_sequence(&database, &table))?;
+    let options = TrxOptions { metadata_wait_timeout: Duration::ZERO, ..TrxOptions::default() };
+    let definition = sequences::newest(&facts.instance.engine, &found, options)?;
+    let definition = definition.ok_or_else(|| Error::sequence_structure(&database, &table, "no row"))?;
+    let text = describe::create_sequence(&found, &definition.text());
+    let mut listing = one_row(&[("Table", &found.name), ("Create Table", &text)]);
     listing.columns[0] = varchar("Table");
     Ok(listing)
 }

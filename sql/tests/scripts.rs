@@ -14,7 +14,7 @@
 //! ! 1054 Unknown column 'nope' in 'field list'
 //! ```
 //!
-//! A program whose body begins with BEGIN at the beginning of a line ends with END there.
+//! A program whose body begins with BEGIN at the beginning of a line, and a block of BEGIN NOT ATOMIC, ends with END there.
 //!
 //! A comment `# As NAME.` before a statement makes NAME the user from there on; it is
 //! root at first.
@@ -48,7 +48,8 @@ fn statements(script: &str) -> Vec<(Vec<String>, String, Vec<String>)> {
             }
             statement.push_str(line);
             // The body of a program has semicolons of its own: it goes on to END.
-            let is_program = statement.starts_with("CREATE ") && statement.contains("\nBEGIN");
+            let is_program = statement.starts_with("CREATE ") && statement.contains("\nBEGIN")
+                || statement.starts_with("BEGIN NOT ATOMIC");
             if line.trim_end().ends_with(';') && (!is_program || line.starts_with("END")) {
                 all.push((std::mem::take(&mut comments), std::mem::take(&mut statement), Vec::new()));
             }

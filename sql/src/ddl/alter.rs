@@ -13,7 +13,7 @@ use super::copy::Source;
 use super::way::{self, Asked};
 use super::{
     Context, Outcome, check, check_name, check_not_reserved, column, create, foreign_key, fulltext, index, options,
-    partition, spatial,
+    partition, sequence, spatial,
 };
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
@@ -39,6 +39,7 @@ pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome>
         Ok(table) => table,
         Err(error) => return missing(error),
     };
+    sequence::check_alteration(&seen, &alter.actions)?;
     let (outcome, rewritten) = if seen.is_temporary() {
         let change = Change::of(context, &seen, alter)?;
         way::perform_temporary(change, context, &seen, &asked)?

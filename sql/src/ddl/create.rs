@@ -1,13 +1,14 @@
 //! CREATE TABLE: a whole definition at once.
 
-use storage::schema::{Compression, IndexDefinition, TableDefinition, TableOptions, same_name};
+use storage::schema::{IndexDefinition, TableDefinition, TableOptions, same_name};
 use storage::{LockedTables, Relatives, UnfinishedTable};
 
 use super::computed::{self, ComputedSpec};
-use super::{Context, Outcome, check, column, foreign_key, index, options, partition};
+use super::{Context, Outcome, check, column, foreign_key, index, options, partition, sequence};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
 use crate::parser::ast::{CreateTable, ForeignKeySpec, IndexKind, IndexPartSpec, IndexSpec, TableName};
+use crate::sequences;
 
 const COLUMNS_MAX: usize = 1017;
 const INDEXES_MAX: usize = 64;
@@ -92,6 +93,17 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
         None => definition(context, create, home.collation)?,
     };
     let definition = complete(context, definition, (database, name), &keys, create)?;
+    if sequences::has_option(&definition.options) {
+        sequence::check_table(&definition)?;
+        let row = sequence::usual_row();
+        let table = match (locked, &context.wait.temporary) {
+            (Some(locked), _) => sequence::make(context, locked, definition, &row, create.or_replace)?,
+            (None, Some(own)) => sequence::make_temporary(context, own, definition, &row, there)?,
+            (None, None) => return Err(Error::internal("a temporary table of nobody")),
+        };
+        options::warn_of_what_cannot_be(context, &create.options, &table);
+        return Outcome::nothing();
+    }
     let created = match (&locked, &context.wait.temporary) {
         (Some(locked), _) if create.or_replace => locked.create_or_replace(definition),
         (Some(locked), _) => locked.create(definition),
@@ -117,6 +129,10 @@ pub fn begin_table(context: &Context<'_>, create: &CreateTable, locked: LockedTa
     let home = locked.database(database).ok_or_else(|| Error::unknown_database(database))?;
     let definition = definition(context, create, home.collation)?;
     let definition = complete(context, definition, (database, name), &[], create)?;
+    if sequences::has_option(&definition.options) {
+        sequence::check_table(&definition)?;
+        return Err(Error::sequence_structure(database, name, "rows"));
+    }
     let table = locked.begin_table(&context.instance.engine, definition, create.or_replace).map_err(storage_error)?;
     options::warn_of_what_cannot_be(context, &create.options, table.table());
     Ok(table)
@@ -206,12 +222,8 @@ fn definition(
     if create.columns.len() > COLUMNS_MAX {
         return Err(Error::too_many_columns());
     }
+    let mut table_options = TableOptions { collation, ..options::new_options(context) };
     let encrypt_tables = context.instance.variables.text("innodb_encrypt_tables");
-    let encrypted = context.settings.default_table_encryption || encrypt_tables != "OFF";
-    let mut table_options = TableOptions { collation, encrypted, ..TableOptions::default() };
-    if !context.settings.innodb_compression_default {
-        table_options.compression = Compression::NONE;
-    }
     let given = options::apply(context, &create.options, &mut table_options)?;
     options::check_encryption(&table_options, &encrypt_tables)?;
 

@@ -31,6 +31,7 @@ mod index;
 mod maintain;
 mod options;
 mod partition;
+mod sequence;
 mod spatial;
 mod stored_expression;
 mod view;
@@ -102,6 +103,9 @@ pub fn takes(statement: &Statement) -> bool {
             | Statement::TruncateTable(_)
             | Statement::CreateIndex { .. }
             | Statement::DropIndex { .. }
+            | Statement::CreateSequence(_)
+            | Statement::AlterSequence(_)
+            | Statement::DropSequences { .. }
             | Statement::CreateView(_)
             | Statement::DropViews { .. }
             | Statement::CreateRoutine(_)
@@ -120,7 +124,8 @@ pub fn takes(statement: &Statement) -> bool {
 pub fn commits(statement: &Statement) -> bool {
     match statement {
         Statement::CreateTable(create) => !create.temporary,
-        Statement::DropTables { temporary, .. } => !temporary,
+        Statement::CreateSequence(create) => !create.temporary,
+        Statement::DropTables { temporary, .. } | Statement::DropSequences { temporary, .. } => !temporary,
         _ => true,
     }
 }
@@ -194,6 +199,9 @@ pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
                 return Outcome::nothing();
             }
             let (database, name) = context.resolve(table)?;
+            if crate::sequences::is_sequence(&*context.existing(database, name)?) {
+                return Err(Error::not_of_sequences(database, name));
+            }
             match (context.existing(database, name)?, &context.wait.temporary) {
                 (table, Some(own)) if table.is_temporary() => own.truncate(database, name),
                 _ => context.instance.engine.truncate_table(database, name, &context.wait),
@@ -206,6 +214,11 @@ pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
         }
         Statement::DropIndex { table, name, if_exists, algorithm, lock } => {
             alter::alter_index(context, table, alter::drop_index(name, *if_exists), (algorithm, lock))
+        }
+        Statement::CreateSequence(create) => sequence::create_sequence(context, create),
+        Statement::AlterSequence(alter) => sequence::alter_sequence(context, alter),
+        Statement::DropSequences { sequences, if_exists, temporary } => {
+            sequence::drop_sequences(context, sequences, *if_exists, *temporary)
         }
         Statement::DropViews { views, if_exists } => view::drop_views(context, views, *if_exists),
         Statement::Maintain { histogram: Some(change), tables, .. } => histogram::change(context, tables, change),

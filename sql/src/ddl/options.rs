@@ -67,6 +67,17 @@ fn written(option: &TableOption) -> String {
     }
 }
 
+/// The options of a table that says none.
+pub fn new_options(context: &Context<'_>) -> TableOptions {
+    let encrypt_tables = context.instance.variables.text("innodb_encrypt_tables");
+    let encrypted = context.settings.default_table_encryption || encrypt_tables != "OFF";
+    let mut table_options = TableOptions { encrypted, ..TableOptions::default() };
+    if !context.settings.innodb_compression_default {
+        table_options.compression = Compression::NONE;
+    }
+    table_options
+}
+
 /// Applies the options in the order written.
 pub fn apply(context: &Context<'_>, given: &[TableOption], options: &mut TableOptions) -> Result<Given> {
     let mut rest = Given::default();
@@ -264,6 +275,10 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
                 _ => return Err(Error::syntax(&text, 1)),
             }
         }
+        "SEQUENCE" => match switch(option)? {
+            Some(true) => remember(options, option, "1"),
+            _ => forget(options, &option.name),
+        },
         // Hints for other engines: remembered, as InnoDB does, and without effect there too.
         "MAX_ROWS" | "MIN_ROWS" | "AVG_ROW_LENGTH" | "CHECKSUM" | "TABLE_CHECKSUM" | "PAGE_CHECKSUM"
         | "DELAY_KEY_WRITE" | "TRANSACTIONAL" | "PACK_KEYS" => match option.value {

@@ -8,11 +8,14 @@ use storage::DefinitionKind;
 use storage::schema::{Column, same_name};
 
 use super::Context;
+use crate::accounts::Privileges;
+use crate::catalog::database_of;
 use crate::error::{Error, Result};
 use crate::expression::{self, functions};
-use crate::parser::ast::{BinaryOp, Expr, Literal, UnaryOp};
+use crate::parser::ast::{BinaryOp, Expr, Literal, SequenceCall, UnaryOp};
 use crate::parser::{parse_expression, print};
 use crate::planner::row_rules;
+use crate::sequences;
 use crate::types::SqlMode;
 
 /// Whose expression it is.
@@ -238,6 +241,12 @@ pub fn store(
             Expr::Function { name, args } if subject.is_certain() && is_uncertain(name, args.len()) => {
                 return Err(subject.disallowed(Some(name)));
             }
+            Expr::Sequence(call) => {
+                if subject.is_certain() {
+                    return Err(subject.disallowed(Some(call.function.name())));
+                }
+                check_sequence(context, call)?;
+            }
             Expr::DefaultOf(_) | Expr::Default => return Err(subject.disallowed(Some("default"))),
             Expr::ValuesOf(_) => return Err(subject.disallowed(Some("values"))),
             // What the session's mode decides is written out.
@@ -251,6 +260,27 @@ pub fn store(
     let text = print::expression(&expr, context.eval.client)?;
     let bound = row_rules::bind(context.eval, columns, &text)?;
     Ok(Stored { text: text.into(), bound, reads })
+}
+
+/// The sequence of a default is named with its database. It is there, and may be used by who defines the default.
+fn check_sequence(context: &Context<'_>, call: &mut SequenceCall) -> Result<()> {
+    let database = database_of(&call.sequence, context.database)?.to_owned();
+    let name = call.sequence.name.as_str();
+    let own = context.wait.temporary_table(&database, name);
+    if own.is_none() {
+        let insert = if call.function.changes() { Privileges::INSERT } else { Privileges::NONE };
+        context.rights.need_table(Privileges::SELECT | insert, &database, name)?;
+    }
+    let table = own.or_else(|| context.instance.engine.table(&database, name));
+    match table {
+        Some(table) if sequences::is_sequence(&table) => {}
+        Some(_) => return Err(Error::not_a_sequence(&database, name)),
+        // As the parents of foreign keys: a dump may create it later.
+        None if !context.settings.foreign_key_checks => {}
+        None => return Err(Error::no_such_table(&database, name)),
+    }
+    call.sequence.database = Some(database);
+    Ok(())
 }
 
 /// Whether a name is that of a stored function of the current database.
@@ -307,6 +337,7 @@ pub fn is_condition(expr: &Expr) -> bool {
         | Expr::Quantified { .. }
         | Expr::Subquery(_)
         | Expr::StoredFunction { .. }
+        | Expr::Sequence(_)
         | Expr::Row(_)
         | Expr::Unsupported(_)
         | Expr::Literal(Literal::Bool(_)) => true,

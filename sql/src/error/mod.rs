@@ -22,6 +22,7 @@ mod names;
 mod partitions;
 mod programs;
 mod row_rules;
+mod sequences;
 pub mod symbols;
 mod transactions;
 mod values;

@@ -193,6 +193,11 @@ impl Error {
         Error::new(1243, b"HY000", format!("Unknown prepared statement handler ({name}) given to {doing}"))
     }
 
+    pub fn explains_no_such_statement() -> Error {
+        let text = "EXPLAIN FOR CONNECTION command is supported only for SELECT/UPDATE/INSERT/DELETE/REPLACE";
+        Error::new(3012, b"HY000", text)
+    }
+
     pub fn unknown_thread(id: u64) -> Error {
         Error::new(1094, b"HY000", format!("Unknown thread id: {id}"))
     }

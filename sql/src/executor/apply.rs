@@ -37,6 +37,7 @@ use crate::partitions::rows::{self, Division, Failure};
 use crate::partitions::{PartitionSet, Several};
 use crate::planner::row_rules::RowRules;
 use crate::row_log::RowLog;
+use crate::sequences;
 
 /// What rows of a source are applied with.
 pub struct RowApplier<'a> {
@@ -206,6 +207,18 @@ impl RowApplier<'_> {
             return Err(error);
         }
         let row: Vec<Option<&[u8]>> = (0..self.table.columns.len()).map(|at| values.get(at)).collect();
+        if sequences::is_sequence(self.table) {
+            // The row that the source has written takes the place of the one that is there.
+            let mut trx = self.trx.borrow_mut();
+            let definition = sequences::Definition::of_values(self.table, |at| row[at]);
+            let old = sequences::locked_row(&mut trx, self.table)?;
+            sequences::put_row(&mut trx, self.table, old.as_ref(), &definition)?;
+            sequences::Giver::of(self.table).forget();
+            return match self.log {
+                Some(log) => log.borrow_mut().insert(self.table, &|column| row[column]),
+                None => Ok(()),
+            };
+        }
         loop {
             let division = self.division.as_ref();
             let inserted = rows::insert(&mut self.trx.borrow_mut(), self.context, division, self.table, &row);

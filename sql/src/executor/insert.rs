@@ -472,6 +472,16 @@ impl<'a> Inserter<'a> {
                 checked => checked?,
             }
         }
+        if plan.is_sequence {
+            let value = |column: usize| self.row.get(column).map(<[u8]>::to_vec);
+            self.context.session.put_into_sequence(table, &value)?;
+            self.changes.changed += 1;
+            if let Some(returning) = &plan.returning {
+                let row = NewRow { table, row: &self.row, zone: self.context.zone };
+                self.environment.return_row(returning, self.context, &row)?;
+            }
+            return Ok(true);
+        }
         loop {
             let result = {
                 let mut few: [Option<&[u8]>; 64] = [None; 64];

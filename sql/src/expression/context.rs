@@ -18,7 +18,7 @@ use storage::{Definition, Table};
 use super::fulltext::Search;
 use super::lists::{List, Lists};
 use super::stored_function::StoredFunction;
-use super::{Comparison, Datum, Expr, Memory};
+use super::{Comparison, Datum, Expr, Memory, Sequence};
 use crate::error::{Error, Level, Result, Warning};
 use crate::locales::Locale;
 use crate::parser::ast::{ConditionItem, VariableScope};
@@ -163,6 +163,14 @@ pub trait SessionState {
         _timeout: Option<Duration>,
     ) -> Result<Option<i64>> {
         Ok(None)
+    }
+    /// What a call about a sequence gives.
+    fn sequence(&self, call: &Sequence) -> Result<Option<i64>> {
+        Err(Error::unknown_sequence(&call.name))
+    }
+    /// Puts a row into the place of a sequence's.
+    fn put_into_sequence(&self, table: &Arc<Table>, _values: &dyn Fn(usize) -> Option<Vec<u8>>) -> Result<()> {
+        Err(Error::unknown_sequence(&table.name))
     }
     /// A file of the server, if it may be read and is no longer than that.
     fn load_file(&self, _name: &str, _bytes_max: u64) -> Option<Vec<u8>> {

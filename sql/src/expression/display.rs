@@ -213,6 +213,10 @@ impl Printer<'_> {
                 let _ = write!(self.out, "`{}`.`{}`", definition.database, definition.name);
                 self.row(args);
             }
+            Node::Sequence(call) => {
+                let (name, arguments) = (call.function.name(), call.function.arguments());
+                let _ = write!(self.out, "{name}(`{}`.`{}`{arguments})", call.database, call.name);
+            }
             Node::Match { args, .. } => self.call("match", args),
             Node::Cast { expr, .. } | Node::CastArray { expr, .. } => self.call("cast", [&**expr]),
             Node::ToCharset { expr, .. } | Node::Retyped(expr) | Node::Fitted(expr) | Node::Once(expr) => {

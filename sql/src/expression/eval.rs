@@ -56,6 +56,7 @@ impl Expr {
                 }
                 programs.call(function, values, context).map(Datum::from)
             }
+            Node::Sequence(call) => context.session.sequence(call).map(|value| value.map_or(Datum::Null, Datum::Int)),
             Node::CastArray { expr, elements } => {
                 match json::document(expr.eval(context, row)?, &expr.ty, 1, "cast_as_json")? {
                     None => Ok(Datum::Null),

@@ -36,7 +36,7 @@
 //! | [`typing`] | the type of a sum, of an IF, of an aggregate |
 //! | [`eval`], `condition` | a node's value, and whether it is true |
 //! | `strings` | from one character set to another |
-//! | `stored_function` | what expressions know of stored functions |
+//! | `stored_function`, `sequence` | what expressions know of stored functions and of sequences |
 //! | [`memory`] | how much the values of a statement may hold |
 //! | [`bind`] | names, types, collations |
 //! | [`aggregate`] | COUNT, SUM ... over the rows of a group |
@@ -81,6 +81,7 @@ pub mod pattern;
 pub mod program;
 mod reference_systems;
 mod rule;
+mod sequence;
 pub mod spatial_key;
 mod stored_function;
 pub mod stored_value;
@@ -109,6 +110,7 @@ pub use memory::Memory;
 pub use order::{group_key, order};
 pub use pattern::Regex;
 pub use rule::{Comparison, comparison_of};
+pub use sequence::Sequence;
 pub use stored_function::{StoredFunction, StoredFunctions};
 pub use typing::{common_type, parameter_type};
 
@@ -239,6 +241,8 @@ pub enum Node {
         function: Arc<StoredFunction>,
         args: Vec<Expr>,
     },
+    /// NEXTVAL, LASTVAL, SETVAL.
+    Sequence(Arc<Sequence>),
     /// MATCH ... AGAINST: the index's columns, and behind them the text.
     Match {
         search: Arc<fulltext::Search>,
@@ -322,6 +326,7 @@ macro_rules! visit_children {
             | Node::SystemVariable { .. }
             | Node::Aggregate(_)
             | Node::Window(_)
+            | Node::Sequence(_)
             | Node::ScalarQuery { .. }
             | Node::Exists { .. } => {}
             Node::AssignVariable(_, expr)
@@ -491,7 +496,7 @@ impl Expr {
             Node::ScalarQuery { .. } | Node::Exists { .. } | Node::InQuery { .. } | Node::Quantified { .. } => false,
             Node::Call { function, .. } => function.deterministic,
             // Whatever it says of itself, it may read tables.
-            Node::Stored { .. } => false,
+            Node::Stored { .. } | Node::Sequence(_) => false,
             _ => true,
         }
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use format::value::ColumnType;
 use storage::Definition;
 
+use super::Sequence;
 use crate::error::Result;
+use crate::parser::ast::SequenceCall;
 
 /// A stored function that an expression calls.
 #[derive(Debug)]
@@ -22,8 +24,11 @@ impl PartialEq for StoredFunction {
     }
 }
 
-/// Knows the stored functions that a statement may call.
+/// Knows the stored functions and sequences that a statement may call.
 pub trait StoredFunctions {
     /// `database` as it was written; None: the current one. None: there is no such function.
     fn stored_function(&self, database: Option<&str>, name: &str) -> Result<Option<Arc<StoredFunction>>>;
+
+    /// A sequence that may be used so.
+    fn sequence(&self, call: &SequenceCall) -> Result<Arc<Sequence>>;
 }

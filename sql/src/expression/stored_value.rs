@@ -63,7 +63,10 @@ impl Fields for StoredFields<'_> {
 pub fn bind_to_columns(eval: &EvalContext<'_>, columns: &[Column], text: &str) -> Result<Expr> {
     let parsed = parse_expression(text.as_bytes(), SqlMode::DEFAULT)?;
     let scope = OwnColumns { columns };
-    Binder::new(&scope, eval.session, SqlMode::DEFAULT, format::collation::CollationId::DEFAULT, &[]).bind(&parsed)
+    let connection = format::collation::CollationId::DEFAULT;
+    let mut binder = Binder::new(&scope, eval.session, SqlMode::DEFAULT, connection, &[]);
+    binder.of_definition = true;
+    binder.bind(&parsed)
 }
 
 /// The columns of one table, by their names.

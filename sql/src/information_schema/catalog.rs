@@ -11,6 +11,7 @@ use crate::accounts::Privileges;
 use crate::describe;
 use crate::expression::geometry::WGS_84;
 use crate::expression::spatial_key;
+use crate::sequences;
 use crate::views::View;
 
 pub const SCHEMATA: VirtualTable = VirtualTable {
@@ -147,7 +148,7 @@ fn table_row(facts: &Facts<'_>, table: &storage::Table) -> Vec<Value> {
         string("def"),
         string(&table.database),
         string(&table.name),
-        string("BASE TABLE"),
+        string(if sequences::is_sequence(table) { "SEQUENCE" } else { "BASE TABLE" }),
         string("InnoDB"),
         Value::Int(10),
         string(describe::row_format(table.options.row_format)),

@@ -174,6 +174,13 @@ impl Printer {
                 Ok(())
             }
             Expr::Function { name, args } => self.call(name, &args.iter().collect::<Vec<_>>()),
+            Expr::Sequence(call) => {
+                let (name, arguments) = (call.function.name(), call.function.arguments());
+                let parts = [call.sequence.database.as_deref(), Some(&call.sequence.name)];
+                let parts: Vec<String> = parts.into_iter().flatten().map(quoted).collect();
+                let _ = write!(self.out, "{name}({}{arguments})", parts.join("."));
+                Ok(())
+            }
             Expr::Cast { expr, to } => {
                 self.word("cast(");
                 self.expr(expr)?;

@@ -36,6 +36,7 @@ use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope, Subquery};
 use crate::parser::ast::{self, InsertSource, TableRef, TriggerEvent};
 use crate::partitions::rows::Division;
+use crate::sequences;
 use crate::types::TypeInfo;
 
 /// INSERT and REPLACE.
@@ -64,6 +65,8 @@ pub struct InsertPlan {
     pub triggers: Option<Box<Triggers>>,
     /// Of a table in partitions.
     pub division: Option<Box<Division>>,
+    /// The table is a sequence, which has one row.
+    pub is_sequence: bool,
 }
 
 pub enum InsertRows {
@@ -132,7 +135,33 @@ pub(super) fn open_stored(
     if let Some((database, table)) = context.checked_table(name)? {
         context.rights.need_for_rows(wanted, database, table)?;
     }
-    context.open(database, &name.name, alias.unwrap_or(&name.name), TableUse::Write)
+    let table = context.open(database, &name.name, alias.unwrap_or(&name.name), TableUse::Write)?;
+    if !wanted.has(Privileges::INSERT) {
+        refuse_sequence(&table)?;
+    }
+    Ok(table)
+}
+
+/// The row of a sequence is replaced by INSERT, and neither updated nor deleted.
+pub(super) fn refuse_sequence(table: &Table) -> Result<()> {
+    match sequences::is_sequence(table) {
+        true => Err(Error::not_of_sequences(&table.database, &table.name)),
+        false => Ok(()),
+    }
+}
+
+/// What a table says of its rows, for an UPDATE: with the sequences of those defaults that are assigned.
+pub(super) fn rules_of_update(
+    context: &PlanContext<'_>,
+    table: &Table,
+    assignments: &[Assignment],
+) -> Result<RowRules> {
+    refuse_sequence(table)?;
+    let mut rules = RowRules::of(context.eval, table)?;
+    rules.open_sequences(context, |column| {
+        assignments.iter().any(|assignment| assignment.column == column && assignment.value.is_none())
+    })?;
+    Ok(rules)
 }
 
 /// Whether the session may do this with columns of a table.
@@ -289,7 +318,17 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     {
         return Err(Error::no_default_for_view_field(&view.definition.database, &view.definition.name));
     }
-    let rules = RowRules::of(context.eval, &table)?;
+    let mut rules = RowRules::of(context.eval, &table)?;
+    let is_given_default = |column: usize| match &source {
+        InsertRows::Values(rows) => columns
+            .iter()
+            .position(|given| *given == column)
+            .is_none_or(|at| rows.iter().any(|row| row.get(at).is_none_or(Option::is_none))),
+        InsertRows::Query(_) | InsertRows::File => !columns.contains(&column),
+    };
+    let is_updated = |column: usize| on_duplicate.iter().any(|own| own.column == column && own.value.is_none());
+    rules.open_sequences(context, |column| is_given_default(column) || is_updated(column))?;
+    let is_sequence = sequences::is_sequence(&table);
     let mut reads_given = false;
     let subqueries = level.subqueries.take();
     if let InsertRows::Values(_) = &source {
@@ -328,6 +367,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         check: view.and_then(|view| view.check),
         triggers,
         division,
+        is_sequence,
     })
 }
 
@@ -658,7 +698,7 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
             .chain(touched.iter().copied())
             .map(|column| Expr::slot(column, TypeInfo::NULL)),
     );
-    let rules = RowRules::of(context.eval, &table)?;
+    let rules = rules_of_update(context, &table, &assignments)?;
     let triggers = Triggers::of(context, &table, &[TriggerEvent::Update])?;
     let has_default = assignments.iter().any(|assignment| assignment.value.is_none());
     // A row that moves to another partition moves as a whole.

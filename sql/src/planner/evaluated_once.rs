@@ -57,7 +57,7 @@ fn gives_another(expr: &Expr) -> bool {
     let mut another = false;
     expr.walk(&mut |part| match &part.node {
         Node::Call { function, .. } => another |= !function.deterministic,
-        Node::Stored { .. } => another = true,
+        Node::Stored { .. } | Node::Sequence(_) => another = true,
         _ => {}
     });
     another

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use storage::{ColumnSet, ReadMode, Table};
 
-use super::change::{Assignment, check_columns, open_stored};
+use super::change::{Assignment, check_columns, open_stored, refuse_sequence, rules_of_update};
 use super::clause::Clause;
 use super::defaults::{DefaultValue, defaults};
 use super::logical::{Block, Source};
@@ -180,6 +180,7 @@ pub(super) fn update_target(
     table: &Arc<Table>,
     assignments: Vec<Assignment>,
 ) -> Result<UpdateTarget> {
+    let rules = rules_of_update(context, table, &assignments)?;
     let is_assigned = |column: usize| assignments.iter().any(|assignment| assignment.column == column);
     let touched = (0..table.columns.len()).filter(|at| table.columns[*at].on_update_now && !is_assigned(*at)).collect();
     Ok(UpdateTarget {
@@ -188,7 +189,7 @@ pub(super) fn update_target(
         assignments,
         touched,
         defaults: defaults(table)?,
-        rules: RowRules::of(context.eval, table)?,
+        rules,
         reads_again: reads_again(tables, table)?,
         triggers: Triggers::of(context, table, &[TriggerEvent::Update])?,
     })
@@ -214,6 +215,7 @@ pub(super) fn delete_target(
     source: usize,
     table: &Arc<Table>,
 ) -> Result<DeleteTarget> {
+    refuse_sequence(table)?;
     let reads_again = reads_again(tables, table)?;
     let triggers = Triggers::of(context, table, &[TriggerEvent::Delete])?;
     Ok(DeleteTarget { source, table: table.clone(), reads_again, triggers })

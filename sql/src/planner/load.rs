@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::expression::assign::zero_of;
 use crate::parser::ast::{self, LoadTarget};
 use crate::partitions::rows::Division;
+use crate::sequences;
 use crate::types::{Coercibility, SqlMode, TypeInfo};
 
 /// How rows are written as text.
@@ -195,7 +196,8 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
     check_not_generated(&table, columns.iter().copied())?;
     let subqueries = context.plan_subqueries(level.subqueries.take())?;
     let mut defaults = defaults(&table)?;
-    let rules = RowRules::of(context.eval, &table)?;
+    let mut rules = RowRules::of(context.eval, &table)?;
+    rules.open_sequences(context, |column| !columns.contains(&column))?;
     let mut missing = Vec::new();
     for (column, default) in defaults.iter_mut().enumerate() {
         if matches!(default, DefaultValue::Missing) && !columns.contains(&column) {
@@ -217,6 +219,7 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
     let tells_id = table.auto_increment.is_none_or(shows);
     let triggers = Triggers::of(context, &table, insert_events(load.replace, false))?;
     let division = Division::of(context.eval, &table, &load.partitions)?.map(Box::new);
+    let is_sequence = sequences::is_sequence(&table);
     let insert = InsertPlan {
         table,
         replace: load.replace,
@@ -235,6 +238,7 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         check: view.and_then(|view| view.check),
         triggers,
         division,
+        is_sequence,
     };
     let (local, file, skipped_lines) = (load.local, load.file.clone(), load.skipped_lines);
     Ok(LoadPlan { insert, local, file, format, field, skipped_lines, places, assignments, missing, widths })

@@ -419,7 +419,7 @@ pub fn is_volatile(expr: &Expr) -> bool {
     let mut volatile = false;
     expr.walk(&mut |expr| match &expr.node {
         Node::Call { function, .. } => volatile |= !function.deterministic,
-        Node::UserVariable(_) | Node::AssignVariable(..) | Node::Stored { .. } => volatile = true,
+        Node::UserVariable(_) | Node::AssignVariable(..) | Node::Stored { .. } | Node::Sequence(_) => volatile = true,
         _ => {}
     });
     volatile

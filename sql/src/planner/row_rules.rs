@@ -10,6 +10,7 @@
 
 use storage::{Check, Column, ColumnDefault, Table};
 
+use super::PlanContext;
 use crate::error::Result;
 pub use crate::expression::stored_value::bind_to_columns as bind;
 use crate::expression::{EvalContext, Expr};
@@ -57,6 +58,12 @@ impl RowRules {
             Ok(BoundCheck { name: check.name.clone(), condition: bind(eval, columns, &check.condition)? })
         });
         Ok(RowRules { computed: in_order(bound), checks: checks.collect::<Result<_>>()? })
+    }
+
+    /// Opens the sequences of those defaults that the statement may compute.
+    pub fn open_sequences(&mut self, context: &PlanContext<'_>, is_used: impl Fn(usize) -> bool) -> Result<()> {
+        let mut used = self.computed.iter_mut().filter(|computed| !computed.generated && is_used(computed.column));
+        used.try_for_each(|computed| context.open_sequences(&mut computed.expr))
     }
 
     pub fn is_empty(&self) -> bool {

@@ -24,6 +24,7 @@ use crate::expression::{AggregateCall, Expr, Node, Scope, Subquery, functions};
 use crate::information_schema;
 use crate::parser::ast::{self, ColumnName, JoinCondition, JoinKind, Query, TableName, TableRef};
 use crate::partitions::rows::Division;
+use crate::sequences;
 use crate::types::{SqlMode, TypeInfo};
 
 /// One SELECT while it is being bound.
@@ -395,7 +396,11 @@ impl<'a> Level<'a> {
             }
         }
         let division = Division::of(self.context.eval, &table, &[])?;
+        let follows_transactions = !sequences::is_sequence(&table);
         let source = self.add_source(SourceKind::Table(table), alias, database, columns, hints)?;
+        if !follows_transactions {
+            self.sources[source].read_mode = ReadMode::Newest;
+        }
         self.sources[source].unreadable = unreadable;
         self.sources[source].division = division.map(Box::new);
         Ok(source)
@@ -546,7 +551,7 @@ impl<'a> Level<'a> {
         for expr in call.args.iter().chain(call.order_by.iter().map(|(expr, _)| expr)) {
             expr.walk(&mut |expr| match &expr.node {
                 Node::Aggregate(_) => nested = true,
-                Node::AssignVariable(..) | Node::Stored { .. } => volatile = true,
+                Node::AssignVariable(..) | Node::Stored { .. } | Node::Sequence(_) => volatile = true,
                 Node::Call { function, .. } => volatile |= !function.deterministic,
                 _ => {}
             });

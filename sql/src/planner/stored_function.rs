@@ -1,17 +1,19 @@
-//! The stored functions that a statement calls.
+//! The stored functions that a statement calls, and the sequences that it asks.
 
 use std::sync::Arc;
 
-use storage::DefinitionKind;
+use storage::{DefinitionKind, TableUse};
 
 use super::PlanContext;
 use crate::accounts::Privileges;
 use crate::accounts::grants::RoutineKind;
-use crate::catalog::OrSqlError;
+use crate::catalog::{OrSqlError, database_of};
 use crate::column_types::column_type;
 use crate::error::{Error, Result};
-use crate::expression::{StoredFunction, StoredFunctions};
+use crate::expression::{Expr, Node, Sequence, StoredFunction, StoredFunctions};
+use crate::parser::ast::{SequenceCall, TableName};
 use crate::programs::Routine;
+use crate::sequences;
 
 impl StoredFunctions for PlanContext<'_> {
     fn stored_function(&self, database: Option<&str>, name: &str) -> Result<Option<Arc<StoredFunction>>> {
@@ -42,5 +44,55 @@ impl StoredFunctions for PlanContext<'_> {
             parameters: routine.parse_parameters()?.len(),
             returns: column_type(name, &returns, routine.origin.database)?,
         })))
+    }
+
+    fn sequence(&self, call: &SequenceCall) -> Result<Arc<Sequence>> {
+        let SequenceCall { function, sequence } = call;
+        let database = database_of(sequence, self.database)?;
+        let name = &sequence.name;
+        let wanted = match function.changes() {
+            true => (Privileges::SELECT | Privileges::INSERT, TableUse::Write),
+            false => (Privileges::SELECT, TableUse::Read),
+        };
+        if let Some((database, table)) = self.checked_table(sequence)? {
+            self.rights.need_table(wanted.0, database, table)?;
+        }
+        if self.find_view(sequence)?.is_some() {
+            return Err(Error::not_a_sequence(database, name));
+        }
+        let table = self.open(database, name, name, wanted.1).map_err(|error| match error.code {
+            1146 => Error::unknown_sequence(name),
+            _ => error,
+        })?;
+        if !sequences::is_sequence(&table) {
+            return Err(Error::not_a_sequence(database, name));
+        }
+        let (database, name) = (table.database.clone(), table.name.clone());
+        Ok(Arc::new(Sequence { function: *function, database, name, table: Some(table) }))
+    }
+}
+
+impl PlanContext<'_> {
+    /// Opens the sequences of an expression that was bound as a part of a table's definition.
+    pub fn open_sequences(&self, expr: &mut Expr) -> Result<()> {
+        let mut opened = Ok(());
+        expr.walk_mut(&mut |part| {
+            if let Node::Sequence(known) = &mut part.node
+                && known.table.is_none()
+                && opened.is_ok()
+            {
+                let sequence = TableName { database: Some(known.database.to_string()), name: known.name.to_string() };
+                match self.sequence(&SequenceCall { function: known.function, sequence }) {
+                    Ok(own) => *known = own,
+                    // As of any table that the statement uses.
+                    Err(error) if error.code == 4091 => {
+                        opened = Err(Error::no_such_table(&known.database, &known.name));
+                    }
+                    Err(error) => opened = Err(error),
+                }
+            }
+            true
+        });
+        opened
     }
 }

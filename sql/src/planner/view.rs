@@ -29,7 +29,7 @@ use crate::parser::ast::{TableName, ViewAlgorithm};
 use crate::views::View;
 
 /// The errors that tell something of the inside of a view.
-const INSIDE: [u16; 9] = [1049, 1054, 1142, 1143, 1146, 1305, 1356, 1370, 1044];
+const INSIDE: [u16; 11] = [1049, 1054, 1142, 1143, 1146, 1305, 1356, 1370, 1044, 4089, 4091];
 
 /// The rights with which a view's query reads.
 pub fn rights_of<'r>(instance: &Instance, invoker: &'r Rights, view: &View) -> Result<Cow<'r, Rights>> {

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use storage::{ColumnSet, Definition, IfLocked, ReadMode, Table};
 
-use super::change::{self, Assignment, DeletePlan, RowsQuery, UpdatePlan, reads_what_changes, rows_of, single_table};
+use super::change::{
+    self, Assignment, DeletePlan, RowsQuery, UpdatePlan, reads_what_changes, refuse_sequence, rows_of, rules_of_update,
+    single_table,
+};
 use super::clause::Clause;
 use super::defaults::defaults;
 use super::joined_change::JoinedUpdatePlan;
 use super::logical::Block;
 use super::role::Role;
-use super::row_rules::RowRules;
 use super::scope::Level;
 use super::target_reads::{self, Target};
 use super::triggers::Triggers;
@@ -188,7 +190,7 @@ fn update_view(
         |column: usize| assigned(column) || touched.contains(&column) || table.columns[column].generated.is_some();
     let collect_first = reads_what_changes(&select, &table, &changed);
     let defaults = defaults(&table)?;
-    let rules = RowRules::of(context.eval, &table)?;
+    let rules = rules_of_update(context, &table, &assignments)?;
     let check = check_of(context, definition)?;
     let triggers = Triggers::of(context, &table, &[TriggerEvent::Update])?;
     let division = select.sources.first().and_then(|source| source.division.clone());
@@ -232,6 +234,7 @@ fn delete_from_view(
         let columns: Vec<usize> = columns.iter().filter_map(|expr| expr.as_column()).collect();
         check_limited(context, alias.unwrap_or(&definition.name), &table, &columns, "DELETE")?;
     }
+    refuse_sequence(&table)?;
     let triggers = Triggers::of(context, &table, &[TriggerEvent::Delete])?;
     Ok(DeletePlan { table, ignore: delete.ignore, select: select(context, block)?, returning: None, triggers })
 }

@@ -44,6 +44,8 @@ pub struct CachedPlan {
     pub(super) definitions_version: Cell<u64>,
     /// It calls stored functions, or fires triggers.
     pub runs_programs: bool,
+    /// It takes numbers of a sequence that other sessions have, too.
+    pub gives_numbers: bool,
     /// What each run warns of.
     pub(super) warnings: Vec<Warning>,
     /// MAX_EXECUTION_TIME of its hint.

@@ -71,7 +71,10 @@ impl Session {
         if commits && result.is_err() {
             self.end_named(false)?;
         }
-        if matches!(statement, Statement::DropTables { .. } | Statement::DropViews { .. }) {
+        if matches!(
+            statement,
+            Statement::DropTables { .. } | Statement::DropViews { .. } | Statement::DropSequences { .. }
+        ) {
             self.leave_dropped_tables();
         }
         result

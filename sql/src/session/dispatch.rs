@@ -134,6 +134,10 @@ impl Session {
                 self.status.add(Counter::ComExplain, 1);
                 return self.explain(format.as_deref(), *analyze, statement, more, sink);
             }
+            Statement::ExplainConnection { format, id } => {
+                self.status.add(Counter::ComExplain, 1);
+                return self.explain_connection(format.as_deref(), *id, more, sink);
+            }
             Statement::Kill { query_only, id } => {
                 self.kill(*query_only, id)?;
                 Done::default()
@@ -161,6 +165,7 @@ impl Session {
                 Done::default()
             }
             Statement::Call(call) => return self.call(call, &[], more, sink),
+            Statement::Block(text) => return self.run_block(text, more, sink),
             Statement::Signal(signal) => {
                 self.signal(signal)?;
                 Done::default()

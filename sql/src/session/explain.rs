@@ -8,10 +8,13 @@ use storage::Row;
 use super::Session;
 use super::admin::{number_type, text_type};
 use super::cached::{Outcome, Plan};
+use crate::accounts::Privileges;
 use crate::error::{Error, Result};
+use crate::parser;
 use crate::parser::ast::Statement;
 use crate::planner::{QueryPlan, explain, explain_json, explain_tree};
 use crate::result::{OkSummary, ResultSink, StoredColumn};
+use crate::types::SqlMode;
 
 impl Session {
     pub(super) fn explain(
@@ -74,6 +77,26 @@ impl Session {
 }
 
 impl Session {
+    /// EXPLAIN of what another connection runs: its statement is planned again here, with the tables as they are now.
+    pub(super) fn explain_connection(
+        &mut self,
+        format: Option<&str>,
+        id: u64,
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        let there = self.instance.processes.find(id).ok_or_else(|| Error::unknown_thread(id))?;
+        if there.user != self.state.user {
+            self.rights.need(Privileges::PROCESS)?;
+        }
+        let statement = there.info.and_then(|text| explainable(&text, self.variables.settings.sql_mode));
+        let statement = statement.ok_or_else(Error::explains_no_such_statement)?;
+        let own = std::mem::replace(&mut self.state.database, there.database);
+        let explained = self.explain(format, false, &statement, more, sink);
+        self.state.database = own;
+        explained
+    }
+
     /// Runs a query without sending its rows, and tells where the time went.
     fn explain_analyze(
         &mut self,
@@ -142,6 +165,28 @@ impl ResultSink for Ran {
 }
 
 /// EXPLAIN's FORMAT.
+/// The statement of a text, if it is one of those that are planned, and whole without the values of parameters.
+fn explainable(text: &str, mode: SqlMode) -> Option<Statement> {
+    let parsed = parser::parse_first(text.as_bytes(), mode).ok()?.0?;
+    if parsed.parameters > 0 {
+        return None;
+    }
+    let statement = match parsed.statement {
+        Statement::SetStatement { statement, .. } => *statement,
+        statement => statement,
+    };
+    let is_planned = matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::JoinedUpdate(_)
+            | Statement::JoinedDelete(_)
+    );
+    is_planned.then_some(statement)
+}
+
 enum ExplainForm {
     Table,
     Tree,

@@ -226,7 +226,11 @@ impl Session {
             }
             Statement::CreateTable(create) => vec![&create.table],
             Statement::AlterTable(alter) => alter.tables().collect(),
-            Statement::DropTables { tables, .. } => tables.iter().collect(),
+            Statement::CreateSequence(create) => vec![&create.name],
+            Statement::AlterSequence(alter) => vec![&alter.name],
+            Statement::DropTables { tables, .. } | Statement::DropSequences { sequences: tables, .. } => {
+                tables.iter().collect()
+            }
             Statement::RenameTables(pairs) => pairs.iter().map(|(from, _)| from).collect(),
             Statement::TruncateTable(table)
             | Statement::CreateIndex { table, .. }
@@ -239,7 +243,7 @@ impl Session {
             }
             _ => Vec::new(),
         };
-        let creates = matches!(statement, Statement::CreateTable(_));
+        let creates = matches!(statement, Statement::CreateTable(_) | Statement::CreateSequence(_));
         let options = self.trx_options();
         for table in tables {
             let database = database_of(table, self.state.database.as_deref())?;

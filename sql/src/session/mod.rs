@@ -70,6 +70,7 @@ mod program;
 mod replay;
 mod replica;
 mod routine;
+mod sequence;
 mod set;
 mod set_up;
 mod state;
@@ -611,6 +612,7 @@ impl Session {
 
     fn view_in<'a>(&'a self, surroundings: &Surroundings<'a>) -> View<'a> {
         View {
+            session: self,
             state: &self.state,
             variables: &self.variables,
             instance: &self.instance,

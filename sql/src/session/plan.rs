@@ -32,6 +32,7 @@ use crate::planner::returning::Returning;
 use crate::planner::view_change::{Updating, plan_delete, plan_update};
 use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, TableStep, definition, hints};
 use crate::result::ResultSink;
+use crate::sequences;
 use crate::status::Counter;
 use crate::types::TypeInfo;
 
@@ -249,6 +250,9 @@ impl Session {
             triggers: self.triggers_of(&tables),
             definitions_version: Cell::new(definitions_version),
             runs_programs: context.runs_programs.get(),
+            gives_numbers: tables.iter().any(|(table, wanted)| {
+                *wanted == TableUse::Write && !table.is_temporary() && sequences::is_sequence(table)
+            }),
             time_limit_ms: context.time_limit_ms.get(),
             warnings: context.warnings.take(),
             statistics_compared: Cell::new(statistics_changes()),
@@ -317,7 +321,11 @@ impl Session {
             Plan::Load(plan) => Some(!plan.insert.table.is_temporary()),
         };
         let writes = changes_shared.is_some();
+        // A query that takes numbers of a sequence.
+        let gives = !writes && cached.gives_numbers;
         let refusal = self.check_branch(&cached.tables).and_then(|()| match changes_shared {
+            None if gives && self.only_reads() => Err(Error::read_only_transaction()),
+            None if gives => self.check_writable(),
             Some(_) if let Err(refusal) = self.count_update() => Err(refusal),
             Some(true) if self.only_reads() => Err(Error::read_only_transaction()),
             Some(true) => self.check_writable(),
@@ -340,7 +348,7 @@ impl Session {
                 return Outcome::Answered;
             }
         }
-        let entered = match logs.then(|| self.enter_change()).transpose() {
+        let entered = match (logs || gives).then(|| self.enter_change()).transpose() {
             Ok(entered) => entered.unwrap_or(false),
             Err(refusal) => {
                 self.fail(refusal, sink);

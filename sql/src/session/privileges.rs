@@ -326,8 +326,22 @@ impl Session {
                 alter.rename.as_ref().map_or(Ok(()), |to| self.check_event(to, None))
             }
             Statement::DropEvent { name, .. } => self.check_event(name, None),
-            Statement::DropTables { temporary: true, .. } => Ok(()),
-            Statement::DropTables { tables, .. } | Statement::DropViews { views: tables, .. } => {
+            Statement::CreateSequence(create) => {
+                let database = database_of(&create.name, self.state.database.as_deref())?;
+                self.check_options(&create.options)?;
+                match create.temporary {
+                    true => rights.need_database(Privileges::CREATE_TEMPORARY_TABLES, database),
+                    false => {
+                        let drop = if create.or_replace { Privileges::DROP } else { Privileges::NONE };
+                        rights.need_table(Privileges::CREATE | drop, database, &create.name.name)
+                    }
+                }
+            }
+            Statement::AlterSequence(alter) => self.need_table(Privileges::ALTER, &alter.name),
+            Statement::DropTables { temporary: true, .. } | Statement::DropSequences { temporary: true, .. } => Ok(()),
+            Statement::DropTables { tables, .. }
+            | Statement::DropSequences { sequences: tables, .. }
+            | Statement::DropViews { views: tables, .. } => {
                 tables.iter().try_for_each(|table| self.need_table(Privileges::DROP, table))
             }
             Statement::RenameTables(pairs) => pairs.iter().try_for_each(|(from, to)| {

@@ -34,7 +34,7 @@ impl Session {
             }
             Show::CreateDatabase { name, .. } => check_database(name),
             Show::Columns { table, .. } | Show::Index { table, .. } => self.check_shown_table(table),
-            Show::CreateTable(table) => match self.checked_table(table)? {
+            Show::CreateTable(table) | Show::CreateSequence(table) => match self.checked_table(table)? {
                 Some((database, name)) if !information_schema::is_virtual(database) || self.is_view(database, name) => {
                     rights.need_any_of_table(Privileges::TABLE, "SHOW", database, name)?;
                     self.need_show_view(database, name)

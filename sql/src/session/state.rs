@@ -10,14 +10,16 @@ use binlog::SessionOrder;
 use format::binlog::GtidSet;
 use format::value::Value;
 use rustc_hash::FxHashMap;
+use storage::Table;
 
+use super::Session;
 use super::files::allowed_path;
 use super::gtid::{self, Next};
 use super::uses::Uses;
 use crate::accounts::{self, Privileges, Rights};
 use crate::error::Result;
 use crate::executor::memory::Counts;
-use crate::expression::{Datum, Memory, SessionState};
+use crate::expression::{Datum, Memory, Sequence, SessionState};
 use crate::instance::Instance;
 use crate::parser::ast::VariableScope;
 use crate::processlist::Process;
@@ -62,6 +64,8 @@ pub struct State {
     pub in_transaction: Cell<bool>,
     /// What the statement's expressions hold.
     pub memory: Memory,
+    /// LASTVAL(): the numbers that sequences gave last, by their tables.
+    pub last_values: RefCell<FxHashMap<u64, i64>>,
 }
 
 impl State {
@@ -90,12 +94,14 @@ impl State {
             order: Arc::default(),
             in_transaction: Cell::new(false),
             memory: Memory::default(),
+            last_values: RefCell::default(),
         }
     }
 }
 
 /// A session as expressions see it during one statement.
 pub struct View<'a> {
+    pub session: &'a Session,
     pub state: &'a State,
     pub variables: &'a SessionVariables,
     pub instance: &'a Instance,
@@ -120,6 +126,14 @@ impl SessionState for View<'_> {
         // All may read it, and it is no pipe, which could be read for ever.
         let is_open = facts.is_file() && facts.mode() & 0o004 != 0 && facts.len() <= bytes_max;
         is_open.then(|| fs::read(&path).ok()).flatten()
+    }
+
+    fn sequence(&self, call: &Sequence) -> Result<Option<i64>> {
+        self.session.ask_sequence(call)
+    }
+
+    fn put_into_sequence(&self, table: &Arc<Table>, values: &dyn Fn(usize) -> Option<Vec<u8>>) -> Result<()> {
+        self.session.put_into_sequence(table, values)
     }
 
     fn set_user_variable(&self, name: &str, value: Value, ty: TypeInfo) {

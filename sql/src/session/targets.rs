@@ -66,6 +66,8 @@ pub fn targets(text: &[u8], mode: SqlMode) -> Targets {
         }
         Statement::CreateTable(create) => vec![create.table],
         Statement::CreateView(create) => vec![create.name],
+        Statement::CreateSequence(create) => vec![create.name],
+        Statement::AlterSequence(alter) => vec![alter.name],
         Statement::CreateRoutine(create) => vec![create.name],
         Statement::AlterRoutine(alter) => vec![alter.name],
         Statement::DropRoutine { name, .. } | Statement::DropTrigger { name, .. } => vec![name],
@@ -73,6 +75,7 @@ pub fn targets(text: &[u8], mode: SqlMode) -> Targets {
         Statement::AlterTable(alter) => alter.tables().cloned().collect(),
         Statement::DropTables { tables, .. }
         | Statement::DropViews { views: tables, .. }
+        | Statement::DropSequences { sequences: tables, .. }
         | Statement::Maintain { tables, .. } => tables,
         Statement::RenameTables(pairs) => pairs.into_iter().flat_map(|(from, to)| [from, to]).collect(),
         Statement::TruncateTable(table) | Statement::CreateIndex { table, .. } | Statement::DropIndex { table, .. } => {

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::parser::ast::{CreateTrigger, TableName};
 use crate::planner::triggers::in_order;
 use crate::programs::{Trigger, rank_between};
+use crate::sequences;
 
 impl Session {
     /// The database of a trigger, which is that of its table.
@@ -40,7 +41,8 @@ impl Session {
         self.check_creator()?;
         let is_own = self.temporary.as_ref().is_some_and(|own| own.table(&database, table_name).is_some());
         let engine = self.instance.engine.clone();
-        if is_own || engine.definition(DefinitionKind::View, &database, table_name).is_some() {
+        let is_sequence = || engine.table(&database, table_name).is_some_and(|table| sequences::is_sequence(&table));
+        if is_own || is_sequence() || engine.definition(DefinitionKind::View, &database, table_name).is_some() {
             return Err(Error::trigger_on_view(table_name));
         }
         let definer = self.program_definer(create.definer.as_ref());

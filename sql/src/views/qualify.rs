@@ -235,6 +235,17 @@ impl Qualifier<'_> {
         Ok(())
     }
 
+    /// Reads what sees the tables that stand before it.
+    fn beside_those_before<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let level = self.level();
+        let own = level.sources.iter().enumerate();
+        let all = own.flat_map(|(at, source)| (0..source.columns.len()).map(move |column| (at, column)));
+        let before = std::mem::replace(&mut level.visible, all.collect());
+        let done = read(self);
+        self.level().visible = before;
+        done
+    }
+
     /// Adds the tables of a part of FROM; what of their columns `*` shows.
     fn table_ref(&mut self, table: &mut TableRef) -> Result<Vec<(usize, usize)>> {
         let source = match table {
@@ -267,14 +278,7 @@ impl Qualifier<'_> {
             }
             TableRef::Derived { query, alias, columns, lateral } => {
                 let names = if *lateral {
-                    // It sees the tables that stand before it.
-                    let level = self.level();
-                    let own = level.sources.iter().enumerate();
-                    let all = own.flat_map(|(at, source)| (0..source.columns.len()).map(move |column| (at, column)));
-                    let before = std::mem::replace(&mut level.visible, all.collect());
-                    let names = self.query(query, true);
-                    self.level().visible = before;
-                    names?
+                    self.beside_those_before(|own| own.query(query, true))?
                 } else {
                     let levels = std::mem::take(&mut self.levels);
                     let names = self.query(query, true);
@@ -289,8 +293,12 @@ impl Qualifier<'_> {
                 let right = self.table_ref(right)?;
                 return self.join(left, right, *kind, condition);
             }
-            #[allow(unreachable_patterns)] // A new kind of table is refused until its names are settled.
-            _ => return Err(Error::unsupported("this kind of table in a view")),
+            TableRef::JsonTable(table) => {
+                self.beside_those_before(|own| own.expr(&mut table.document))?;
+                let mut columns = Vec::new();
+                json_names(&table.columns, &mut columns);
+                Source { database: None, alias: table.alias.clone(), columns }
+            }
         };
         let width = source.columns.len();
         let level = self.level();
@@ -426,6 +434,9 @@ impl Qualifier<'_> {
             Expr::Function { args, .. } | Expr::StoredFunction { args, .. } | Expr::Char { args, .. } => {
                 self.exprs(args)?;
             }
+            Expr::Sequence(call) if call.sequence.database.is_none() => {
+                call.sequence.database = Some(self.database.ok_or_else(Error::no_database)?.to_owned());
+            }
             Expr::Row(args) | Expr::Grouping(args) => self.exprs(args)?,
             Expr::Match(search) => {
                 self.exprs(&mut search.columns)?;
@@ -451,6 +462,10 @@ impl Qualifier<'_> {
             Expr::DateAdd { expr, interval, .. } | Expr::TimestampAdd { interval, expr, .. } => {
                 self.expr(expr)?;
                 self.expr(interval)?;
+            }
+            Expr::JsonValue(value) => {
+                self.expr(&mut value.document)?;
+                self.expr(&mut value.path)?;
             }
             Expr::TimestampDiff { from, to, .. } => {
                 self.expr(from)?;
@@ -489,5 +504,16 @@ impl Qualifier<'_> {
 
     fn exprs(&mut self, exprs: &mut [Expr]) -> Result<()> {
         exprs.iter_mut().try_for_each(|expr| self.expr(expr))
+    }
+}
+
+/// The names of the columns of a JSON_TABLE.
+fn json_names(columns: &[JsonColumn], names: &mut Vec<String>) {
+    for column in columns {
+        match column {
+            JsonColumn::Ordinality(name) => names.push(name.clone()),
+            JsonColumn::Value(column) => names.push(column.name.clone()),
+            JsonColumn::Nested { columns, .. } => json_names(columns, names),
+        }
     }
 }

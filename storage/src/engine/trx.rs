@@ -578,7 +578,7 @@ impl Trx {
 
     /// Whether a read in this mode takes no locks.
     pub fn reads_consistently(&self, mode: ReadMode) -> bool {
-        self.effective(mode) == ReadMode::Consistent
+        matches!(self.effective(mode), ReadMode::Consistent | ReadMode::Newest)
     }
 
     /// About how many rows a scan would visit.
@@ -601,7 +601,7 @@ impl Trx {
 
     /// Whether scans in a mode lock their rows.
     pub fn locks_what_it_reads(&self, mode: ReadMode) -> bool {
-        !matches!(self.effective(mode), ReadMode::Consistent | ReadMode::Source)
+        !matches!(self.effective(mode), ReadMode::Consistent | ReadMode::Newest | ReadMode::Source)
     }
 
     /// The lock of a table's AUTO_INCREMENT counter: its holder takes the next values. For one statement, which

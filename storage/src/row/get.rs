@@ -32,7 +32,11 @@ pub fn get(
     }
     match mode {
         // The branch above has decided which of the two a source is.
-        ReadMode::Consistent | ReadMode::Source => get_consistent(ctx, trx, table, key, columns, row),
+        ReadMode::Consistent | ReadMode::Source => {
+            let newest = trx.reads_uncommitted();
+            get_consistent(ctx, trx, table, key, newest, columns, row)
+        }
+        ReadMode::Newest => get_consistent(ctx, trx, table, key, true, columns, row),
         ReadMode::Shared(wait) => get_locked(ctx, trx, table, key, (LockMode::Shared, wait), columns, row),
         ReadMode::Exclusive(wait) => get_locked(ctx, trx, table, key, (LockMode::Exclusive, wait), columns, row),
     }
@@ -43,11 +47,11 @@ fn get_consistent(
     trx: &mut Transaction,
     table: &Table,
     key: &[Option<&[u8]>],
+    newest: bool,
     columns: &ColumnSet,
     row: &mut Row,
 ) -> Result<bool> {
     let rows = table.rows();
-    let newest = trx.reads_uncommitted();
     if !newest {
         trx.open_view(ctx.registry);
     }

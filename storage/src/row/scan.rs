@@ -245,7 +245,7 @@ pub const LEAVES_LOOKED_AT: u32 = 256;
 impl Scan {
     pub fn new(table: &Table, index: usize, mode: ReadMode, columns: &ColumnSet, range: &ScanRange<'_>) -> Scan {
         let columns = match mode {
-            ReadMode::Consistent | ReadMode::Source => *columns,
+            ReadMode::Consistent | ReadMode::Newest | ReadMode::Source => *columns,
             _ => with_key(table, columns),
         };
         let Buffers { batch, entries, last, ends: [mut lower, mut upper], mut places } =
@@ -286,7 +286,7 @@ impl Scan {
 
     /// Leaves out rows that do not pass; false: a locking scan gives them all.
     pub fn filter(&mut self, table: &Table, tests: &Arc<RowFilter>) -> bool {
-        if !matches!(self.mode, ReadMode::Consistent | ReadMode::Source) {
+        if !matches!(self.mode, ReadMode::Consistent | ReadMode::Newest | ReadMode::Source) {
             return false;
         }
         debug_assert!(
@@ -319,7 +319,7 @@ impl Scan {
                 return Err(Error::Interrupted);
             }
             match self.mode {
-                ReadMode::Consistent | ReadMode::Source => self.refill(ctx, trx, table)?,
+                ReadMode::Consistent | ReadMode::Newest | ReadMode::Source => self.refill(ctx, trx, table)?,
                 ReadMode::Shared(wait) => return self.next_locked(ctx, trx, table, (LockMode::Shared, wait), row),
                 ReadMode::Exclusive(wait) => {
                     return self.next_locked(ctx, trx, table, (LockMode::Exclusive, wait), row);
@@ -447,7 +447,7 @@ impl Scan {
 
     /// Reads the next batch of rows as the transaction's view sees them.
     fn refill(&mut self, ctx: &Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
-        let newest = trx.reads_uncommitted();
+        let newest = self.mode == ReadMode::Newest || trx.reads_uncommitted();
         if !newest {
             let low_limit = trx.open_view(ctx.registry).low_limit();
             if self.index != 0 && table.state.built_indexes.is_newer(table.indexes[self.index].id, low_limit) {

@@ -140,6 +140,8 @@ pub struct TableState {
     pub updated_us: AtomicU64,
     /// Rows inserted, updated and deleted since the server started.
     pub changes: [AtomicU64; 3],
+    /// What an upper layer keeps in memory beside the rows: of a sequence, the values that are to be given next.
+    pub kept: Derived,
 }
 
 /// A column of a table.

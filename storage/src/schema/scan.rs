@@ -7,6 +7,8 @@ use std::ops::Bound;
 pub enum ReadMode {
     /// As of the transaction's read view, without locks. (In READ UNCOMMITTED: the newest version.)
     Consistent,
+    /// The newest version, without locks, at any isolation level: of tables that do not follow transactions.
+    Newest,
     /// What a statement that changes rows reads beside them, so that the change can be repeated: share-locked in
     /// REPEATABLE READ and above, consistent below.
     Source,

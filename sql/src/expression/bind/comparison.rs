@@ -491,6 +491,7 @@ fn is_fixed(expr: &Expr) -> bool {
         | Node::Window(_)
         | Node::Grouping(_)
         | Node::Stored { .. }
+        | Node::Sequence(_)
         | Node::AssignVariable(..)
         | Node::ScalarQuery { .. }
         | Node::Exists { .. }

@@ -28,7 +28,7 @@ use super::fulltext::Search;
 use super::functions::{self, Typing, agree, as_number, convert_charset};
 use super::pattern::{self, Regex};
 use super::rule::comparison_of;
-use super::{Expr, Node, SessionState, StoredFunctions, typing};
+use super::{Expr, Node, Sequence, SessionState, StoredFunctions, typing};
 use crate::error::{Error, Result};
 use crate::parser::ast::{self, BinaryOp, CastType, ColumnName, Literal, Query};
 use crate::types::{Coercibility, Kind, SqlMode, TypeInfo};
@@ -146,6 +146,8 @@ pub struct Binder<'a> {
     pub parameters: &'a [TypeInfo],
     /// The stored functions that may be called.
     pub functions: Option<&'a dyn StoredFunctions>,
+    /// What is bound is part of a table's definition: its sequences are looked up when they are asked.
+    pub of_definition: bool,
 }
 
 impl<'a> Binder<'a> {
@@ -167,6 +169,7 @@ impl<'a> Binder<'a> {
             max_allowed_packet_bytes: 64 << 20,
             parameters,
             functions: None,
+            of_definition: false,
         }
     }
 
@@ -283,6 +286,7 @@ impl<'a> Binder<'a> {
             ast::Expr::Grouping(args) => self.scope.grouping(args),
             ast::Expr::CastArray { expr, to } => self.cast_array(expr, to),
             ast::Expr::Match(written) => self.match_against(written),
+            ast::Expr::Sequence(call) => self.sequence(call),
             ast::Expr::Cast { expr, to } => self.cast(expr, to),
             ast::Expr::ConvertUsing { expr, charset } => {
                 let expr = self.bind(expr)?;
@@ -483,6 +487,35 @@ impl<'a> Binder<'a> {
         Ok(Some(Expr { node: Node::Stored { function, args }, ty }))
     }
 
+    /// A call about a sequence. Where there is a stored function of that name, which people write for want of sequences, the
+    /// name in parentheses is its argument.
+    #[inline(never)]
+    fn sequence(&mut self, call: &ast::SequenceCall) -> Result<Expr> {
+        let ast::SequenceCall { function, sequence } = call;
+        let ty = TypeInfo::bigint(20).nullable(true);
+        let asked = match (self.functions, &sequence.database) {
+            (Some(functions), _) => {
+                if *function == ast::SequenceFunction::Next || *function == ast::SequenceFunction::Last {
+                    let column =
+                        ColumnName { database: None, table: sequence.database.clone(), name: sequence.name.clone() };
+                    if let Some(call) = self.stored_call(None, function.name(), &[ast::Expr::Column(column)])? {
+                        return Ok(call);
+                    }
+                }
+                functions.sequence(call)?
+            }
+            (None, Some(database)) if self.of_definition => Arc::new(Sequence {
+                function: *function,
+                database: database.as_str().into(),
+                name: sequence.name.as_str().into(),
+                table: None,
+            }),
+            // Only a query can ask it.
+            (None, _) => return Err(Error::unknown_function(function.name())),
+        };
+        Ok(Expr { node: Node::Sequence(asked), ty })
+    }
+
     #[inline(never)]
     fn cast_array(&mut self, expr: &ast::Expr, to: &CastType) -> Result<Expr> {
         if !self.scope.takes_arrays() {
@@ -508,7 +541,11 @@ impl<'a> Binder<'a> {
         against.walk(&mut |expr| match &expr.node {
             Node::UserVariable(_) => {}
             Node::Call { function, .. } => fixed &= function.deterministic,
-            Node::AssignVariable(..) | Node::Stored { .. } | Node::Aggregate(_) | Node::Window(_) => fixed = false,
+            Node::AssignVariable(..)
+            | Node::Stored { .. }
+            | Node::Sequence(_)
+            | Node::Aggregate(_)
+            | Node::Window(_) => fixed = false,
             _ => fixed &= expr.as_column().is_none() && expr.subquery().is_none(),
         });
         if !fixed {

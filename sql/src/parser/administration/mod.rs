@@ -17,6 +17,9 @@ impl Parser<'_> {
     // --------------------------------------------------------- transactions
 
     pub(super) fn transaction(&mut self) -> Result<Statement> {
+        if self.is_word("BEGIN") && self.is_word_at(1, "NOT") {
+            return self.block_alone();
+        }
         if self.take_word("BEGIN") {
             self.take_word("WORK");
             return Ok(Statement::Begin { read_only: None, consistent_snapshot: false });

@@ -163,6 +163,7 @@ impl Parser<'_> {
         Ok(match self.upper_word()?.as_str() {
             "TABLE" => Show::CreateTable(self.table_name()?),
             "VIEW" => Show::CreateView(self.table_name()?),
+            "SEQUENCE" => Show::CreateSequence(self.table_name()?),
             "DATABASE" | "SCHEMA" => {
                 let if_not_exists = self.take_words(&["IF", "NOT", "EXISTS"]);
                 Show::CreateDatabase { name: self.name()?, if_not_exists }
@@ -234,9 +235,8 @@ impl Parser<'_> {
             let statement = Box::new(self.nested(Self::statement)?);
             return Ok(Statement::Explain { format, analyze, statement });
         }
-        if self.is_word("FOR") && self.is_word_at(1, "CONNECTION") {
-            self.skip_rest()?;
-            return Ok(Statement::Unsupported("EXPLAIN FOR CONNECTION".into()));
+        if !analyze && self.take_words(&["FOR", "CONNECTION"]) {
+            return Ok(Statement::ExplainConnection { format, id: self.integer()? });
         }
         let table = self.table_name()?;
         let column = match self.peek().kind {

@@ -100,6 +100,7 @@ pub enum Show {
         if_not_exists: bool,
     },
     CreateView(TableName),
+    CreateSequence(TableName),
     /// SHOW CREATE PROCEDURE, FUNCTION, TRIGGER
     CreateProgram {
         kind: ProgramKind,

@@ -157,6 +157,8 @@ pub enum Expr {
         to: CastType,
     },
     Match(Box<Match>),
+    /// NEXTVAL, LASTVAL, SETVAL of MariaDB's sequences.
+    Sequence(Box<SequenceCall>),
     /// Answered with 1235 and this name.
     Unsupported(String),
 }
@@ -167,6 +169,46 @@ pub struct Match {
     pub columns: Vec<Expr>,
     pub against: Expr,
     pub mode: MatchMode,
+}
+
+/// A call about a sequence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SequenceCall {
+    pub function: SequenceFunction,
+    pub sequence: TableName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SequenceFunction {
+    /// NEXTVAL(s), NEXT VALUE FOR s
+    Next,
+    /// LASTVAL(s), PREVIOUS VALUE FOR s
+    Last,
+    /// SETVAL(s, value [, is_used [, cycle]])
+    Set { value: i64, is_used: bool, cycle: i64 },
+}
+
+impl SequenceFunction {
+    pub fn name(self) -> &'static str {
+        match self {
+            SequenceFunction::Next => "nextval",
+            SequenceFunction::Last => "lastval",
+            SequenceFunction::Set { .. } => "setval",
+        }
+    }
+
+    /// What stands behind the sequence's name.
+    pub fn arguments(self) -> String {
+        match self {
+            SequenceFunction::Next | SequenceFunction::Last => String::new(),
+            SequenceFunction::Set { value, is_used, cycle } => format!(",{value},{},{cycle}", i32::from(is_used)),
+        }
+    }
+
+    /// Whether the sequence stands elsewhere afterwards.
+    pub fn changes(self) -> bool {
+        self != SequenceFunction::Last
+    }
 }
 
 /// How the text of AGAINST is read.

@@ -20,6 +20,7 @@ mod hint;
 mod partition;
 mod program;
 mod query;
+mod sequence;
 mod view;
 mod walk;
 mod window;
@@ -35,6 +36,7 @@ pub use hint::*;
 pub use partition::*;
 pub use program::*;
 pub use query::*;
+pub use sequence::*;
 pub use view::*;
 pub use window::*;
 
@@ -86,6 +88,13 @@ pub enum Statement {
         algorithm: Option<String>,
         lock: Option<String>,
     },
+    CreateSequence(Box<CreateSequence>),
+    AlterSequence(Box<AlterSequence>),
+    DropSequences {
+        sequences: Vec<TableName>,
+        if_exists: bool,
+        temporary: bool,
+    },
     /// CREATE VIEW, ALTER VIEW.
     CreateView(Box<CreateView>),
     DropViews {
@@ -112,6 +121,8 @@ pub enum Statement {
         if_exists: bool,
     },
     Call(Box<Call>),
+    /// BEGIN NOT ATOMIC ... END, as it was written.
+    Block(Vec<u8>),
     Signal(Box<Signal>),
     GetDiagnostics(Box<GetDiagnostics>),
 
@@ -167,6 +178,11 @@ pub enum Statement {
         format: Option<String>,
         analyze: bool,
         statement: Box<Statement>,
+    },
+    /// EXPLAIN FOR CONNECTION: of the statement that runs there.
+    ExplainConnection {
+        format: Option<String>,
+        id: u64,
     },
     /// DESCRIBE t [column or pattern].
     Describe {

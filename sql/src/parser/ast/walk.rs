@@ -35,6 +35,7 @@ impl Expr {
             | Expr::DefaultOf(_)
             | Expr::Default
             | Expr::ValuesOf(_)
+            | Expr::Sequence(_)
             | Expr::Unsupported(_) => Ok(()),
             Expr::Assign(_, expr)
             | Expr::Unary { expr, .. }

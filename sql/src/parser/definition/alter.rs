@@ -50,10 +50,13 @@ impl Parser<'_> {
         if self.take_word("TABLE") {
             return self.alter_table();
         }
+        if self.take_word("SEQUENCE") {
+            return self.alter_sequence();
+        }
         if let Some(program) = self.alter_program()? {
             return Ok(program);
         }
-        let known = ["SERVER", "INSTANCE", "TABLESPACE", "UNDO", "LOGFILE", "RESOURCE", "SEQUENCE"];
+        let known = ["SERVER", "INSTANCE", "TABLESPACE", "UNDO", "LOGFILE", "RESOURCE"];
         let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
         self.skip_rest()?;
         Ok(Statement::Unsupported(format!("ALTER {word}")))

@@ -141,6 +141,9 @@ impl Parser<'_> {
             self.expect_symbol(")")?;
             return Ok(DefaultSpec::Expr(expr));
         }
+        if self.is_any_word(&["NEXT", "PREVIOUS"]) {
+            return Ok(DefaultSpec::Expr(self.expr()?));
+        }
         // MariaDB's dumps write functions without parentheses around them.
         if self.peek().kind == Kind::Word && self.is_symbol_at(1, "(") {
             return Ok(DefaultSpec::Expr(self.expr()?));

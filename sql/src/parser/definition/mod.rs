@@ -8,6 +8,7 @@ mod alter;
 mod column;
 mod options;
 mod partition;
+mod sequence;
 mod table;
 mod view;
 
@@ -23,11 +24,17 @@ impl Parser<'_> {
         self.advance();
         let or_replace = self.take_words(&["OR", "REPLACE"]);
         if self.take_word("TEMPORARY") {
+            if self.take_word("SEQUENCE") {
+                return self.create_sequence(true, or_replace);
+            }
             self.expect_word("TABLE")?;
             return self.create_table(true, or_replace);
         }
         if self.take_word("TABLE") {
             return self.create_table(false, or_replace);
+        }
+        if self.take_word("SEQUENCE") {
+            return self.create_sequence(false, or_replace);
         }
         if self.take_word("DATABASE") || self.take_word("SCHEMA") {
             let if_not_exists = self.if_not_exists()?;
@@ -72,7 +79,7 @@ impl Parser<'_> {
             return Ok(program);
         }
         // SERVER, TABLESPACE ...
-        let known = ["SERVER", "AGGREGATE", "TABLESPACE", "UNDO", "LOGFILE", "RESOURCE", "SEQUENCE", "PACKAGE"];
+        let known = ["SERVER", "AGGREGATE", "TABLESPACE", "UNDO", "LOGFILE", "RESOURCE", "PACKAGE"];
         let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
         self.skip_rest()?;
         Ok(Statement::Unsupported(format!("CREATE {word}")))
@@ -137,6 +144,9 @@ impl Parser<'_> {
             let _ = self.take_word("RESTRICT") || self.take_word("CASCADE");
             return Ok(Statement::DropTables { tables, if_exists, temporary });
         }
+        if self.take_word("SEQUENCE") {
+            return self.drop_sequences(temporary);
+        }
         if temporary {
             return Err(self.unexpected());
         }
@@ -170,7 +180,7 @@ impl Parser<'_> {
         if let Some(program) = self.drop_program()? {
             return Ok(program);
         }
-        let known = ["SERVER", "TABLESPACE", "UNDO", "SEQUENCE", "PACKAGE"];
+        let known = ["SERVER", "TABLESPACE", "UNDO", "PACKAGE"];
         let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
         self.skip_rest()?;
         Ok(Statement::Unsupported(format!("DROP {word}")))

@@ -199,6 +199,16 @@ impl Parser<'_> {
             }
             b"CURRENT_USER" | b"CURRENT_DATE" | b"UTC_DATE" | b"CURRENT_TIME" | b"UTC_TIME" | b"CURRENT_TIMESTAMP"
             | b"LOCALTIME" | b"LOCALTIMESTAMP" | b"UTC_TIMESTAMP" => self.clock_or_user(&upper),
+            b"NEXT" | b"PREVIOUS" if self.is_word_at(1, "VALUE") && self.is_word_at(2, "FOR") && self.is_name_at(3) => {
+                self.at += 3;
+                let function = if upper == b"NEXT" { SequenceFunction::Next } else { SequenceFunction::Last };
+                let sequence = self.table_name()?;
+                Ok(Expr::Sequence(Box::new(SequenceCall { function, sequence })))
+            }
+            b"NEXTVAL" | b"LASTVAL" | b"SETVAL" if is_call => match self.sequence_call()? {
+                Some(call) => Ok(call),
+                None => self.call(),
+            },
             _ if is_call => self.call(),
             _ => self.column_or_call(),
         }
@@ -278,6 +288,52 @@ impl Parser<'_> {
         let otherwise = if self.take_word("ELSE") { Some(self.boxed_expr()?) } else { None };
         self.expect_word("END")?;
         Ok(Expr::Case { operand, whens, otherwise })
+    }
+
+    /// NEXTVAL(s), LASTVAL(s), SETVAL(s, ...). `None`: what stands in parentheses is no sequence's name, so it is a function of
+    /// that name, as people write it where there are no sequences.
+    #[inline(never)]
+    fn sequence_call(&mut self) -> Result<Option<Expr>> {
+        let start = self.at;
+        let word = self.upper_word()?;
+        self.expect_symbol("(")?;
+        if !self.is_name() {
+            self.at = start;
+            return Ok(None);
+        }
+        let sequence = self.table_name()?;
+        let name = ColumnName { database: None, table: sequence.database.clone(), name: sequence.name.clone() };
+        let is_closed = self.is_symbol(if word == "SETVAL" { "," } else { ")" });
+        if !is_closed || self.is_program_name(&name) {
+            self.at = start;
+            return Ok(None);
+        }
+        self.advance();
+        let function = match word.as_str() {
+            "NEXTVAL" => SequenceFunction::Next,
+            "LASTVAL" => SequenceFunction::Last,
+            _ => {
+                if self.peek().kind != Kind::Integer && !self.is_symbol("-") && !self.is_symbol("+") {
+                    self.at = start;
+                    return Ok(None);
+                }
+                let value = self.sequence_number()?;
+                let mut is_used = true;
+                let mut cycle = 0;
+                if self.take_symbol(",") {
+                    is_used = match self.take_any_word(&["TRUE", "FALSE"]) {
+                        Some(word) => word == "TRUE",
+                        None => self.integer()? != 0,
+                    };
+                    if self.take_symbol(",") {
+                        cycle = self.sequence_number()?;
+                    }
+                }
+                self.expect_symbol(")")?;
+                SequenceFunction::Set { value, is_used, cycle }
+            }
+        };
+        Ok(Some(Expr::Sequence(Box::new(SequenceCall { function, sequence }))))
     }
 
     /// A column, or a stored function `db.f(...)`.

@@ -251,6 +251,19 @@ impl Parser<'_> {
         self.take_program(body)
     }
 
+    /// BEGIN NOT ATOMIC ... END: the body of a procedure that is run once.
+    pub(in crate::parser) fn block_alone(&mut self) -> Result<Statement> {
+        self.read_on();
+        self.program = Some(Box::new(ProgramScope::new(ProgramKind::Procedure, None)));
+        let start = self.peek().start;
+        let body = self.step()?;
+        let text = self.bytes_since(start);
+        self.end_program()?;
+        // What is wrong with it is told before it runs.
+        self.take_program(body)?;
+        Ok(Statement::Block(text))
+    }
+
     /// The parameters of a stored routine.
     pub(in crate::parser) fn stored_parameters(&mut self, kind: ProgramKind) -> Result<Vec<ParameterSpec>> {
         if self.is_at_end() {

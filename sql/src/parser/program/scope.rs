@@ -160,6 +160,15 @@ impl Parser<'_> {
         }
     }
 
+    /// Whether a name is one of the program's own.
+    pub(in crate::parser) fn is_program_name(&self, name: &ColumnName) -> bool {
+        let Some(scope) = &self.program else { return false };
+        match &name.table {
+            None => scope.find_variable(&name.name).is_some(),
+            Some(row) => name.database.is_none() && scope.is_row(row),
+        }
+    }
+
     /// The next token is the name of a variable: it is taken, as a parameter.
     pub(in crate::parser) fn variable_as_parameter(&mut self) -> Result<Option<Expr>> {
         if self.program.is_none() || !self.is_name() {

@@ -130,8 +130,9 @@ impl Parser<'_> {
 
     fn block(&mut self, label: usize) -> Result<Step> {
         self.expect_word("BEGIN")?;
+        // MariaDB's, for a block outside of programs, where BEGIN alone begins a transaction.
         if self.take_word("NOT") {
-            return Err(Error::unsupported("BEGIN NOT ATOMIC"));
+            self.expect_word("ATOMIC")?;
         }
         self.scope()?.blocks.push(Names::default());
         let mut block =

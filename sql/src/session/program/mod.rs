@@ -45,14 +45,16 @@ use std::sync::Arc;
 use format::collation::CollationId;
 use format::value::Value;
 use rustc_hash::FxHashMap;
-use storage::{Definition, Table, TableUse};
+use storage::{Definition, DefinitionKind, Table, TableUse};
 
 use super::Session;
 use crate::accounts::{Key, Rights};
 use crate::error::{Error, Result};
 use crate::expression::{Condition, SessionState};
-use crate::parser::ast::{Call, GetDiagnostics, Program, Signal};
+use crate::parser::ast::{Call, DataAccess, GetDiagnostics, Program, ProgramKind, Signal};
+use crate::programs::Routine;
 use crate::result::ResultSink;
+use crate::sequences;
 use crate::types::TypeInfo;
 
 pub(super) use inner::Runner;
@@ -136,7 +138,9 @@ impl Programs {
 
     /// Runs a statement in which programs run: they must not change its tables.
     pub fn using<T>(&self, tables: &[(Arc<Table>, TableUse)], run: impl FnOnce() -> T) -> T {
-        self.in_use.borrow_mut().push(tables.iter().map(|(table, _)| table.clone()).collect());
+        // A sequence is no part of the statement's transaction.
+        let used = tables.iter().map(|(table, _)| table).filter(|table| !sequences::is_sequence(table));
+        self.in_use.borrow_mut().push(used.cloned().collect());
         let result = run();
         self.in_use.borrow_mut().pop();
         result
@@ -202,6 +206,44 @@ impl Session {
             None if !out.is_empty() => self.send_out_parameters(&out, sink),
             None => {}
         }
+        let done = super::Done { affected_rows: self.state.row_count.get().max(0) as u64, ..super::Done::default() };
+        self.finish(&done, more, sink);
+        Ok(())
+    }
+
+    /// BEGIN NOT ATOMIC ... END: a procedure without a name, with the session's rights, database and settings.
+    pub(super) fn run_block(&mut self, written: &[u8], more: bool, sink: &mut dyn ResultSink) -> Result<()> {
+        let account = self.rights.account.clone();
+        let routine = Routine {
+            kind: ProgramKind::Procedure,
+            name: String::new(),
+            parameters: String::new(),
+            returns: String::new(),
+            body: self.program_text(written),
+            deterministic: false,
+            access: DataAccess::Contains,
+            as_invoker: true,
+            comment: String::new(),
+            origin: self.program_origin(account.clone(), self.variables.settings.collation_database),
+        };
+        let definition = Arc::new(Definition {
+            kind: DefinitionKind::Procedure,
+            database: self.state.database.as_deref().unwrap_or_default().into(),
+            name: "".into(),
+            table: "".into(),
+            bytes: routine.encode(),
+        });
+        self.limited_in_time(0, |session| {
+            let mut unit = session.programs.take(&definition, None, &account, session.generation)?;
+            let compiled = unit.compiled.clone();
+            session.programs.enter(&definition)?;
+            let frame = vec![Value::Null; compiled.locals.len()];
+            let host = Host::Session { session, sink };
+            let mut run = Run::of_program(host, &compiled, &mut unit, frame);
+            let ran = run.run();
+            run.session().programs.leave();
+            ran
+        })?;
         let done = super::Done { affected_rows: self.state.row_count.get().max(0) as u64, ..super::Done::default() };
         self.finish(&done, more, sink);
         Ok(())

@@ -174,6 +174,13 @@ impl Printer<'_> {
                 _ => return Err(unknown("GET_FORMAT")),
             },
             Expr::Function { name, args } => self.call(name, &args.iter().collect::<Vec<_>>())?,
+            Expr::Sequence(call) => {
+                self.put(call.function.name());
+                self.put("(");
+                self.table_name(&call.sequence);
+                self.put(&call.function.arguments());
+                self.put(")");
+            }
             Expr::StoredFunction { database, name, args } => {
                 self.name(database);
                 self.put(".");
@@ -302,6 +309,7 @@ impl Printer<'_> {
                 }
                 self.put("))");
             }
+            Expr::JsonValue(value) => self.json_value(value)?,
             Expr::Unsupported(what) => return Err(Error::unsupported(what.clone())),
             _ => return Err(unknown("this expression")),
         }
@@ -329,7 +337,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn cast_type(&mut self, to: &CastType) {
+    pub(super) fn cast_type(&mut self, to: &CastType) {
         let with = |name: &str, length: &Option<u32>| length.map_or(name.to_owned(), |n| format!("{name}({n})"));
         let fsp = |name: &str, fsp: u8| if fsp > 0 { format!("{name}({fsp})") } else { name.to_owned() };
         let printed = match to {
