@@ -37,6 +37,7 @@ pub mod load;
 pub mod logins;
 pub mod logs;
 pub mod oltp;
+pub mod online;
 pub mod replay;
 pub mod replication;
 pub mod suite;

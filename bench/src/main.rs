@@ -17,6 +17,7 @@
 //! bench isolation  interleavings at every level, beside MariaDB, as tables
 //! bench oltp       writing workloads in memory, 1 to 64 threads and ten hot rows
 //! bench binlog     what a binary log costs, plain and compressed
+//! bench online   LOAD DATA, and DDL beside writers: the longest stall
 //! bench purge      a long oltp_write_only: history and size after it
 //! bench replay     the statements of MariaDB's own test files on both servers: every answer that differs
 //! bench suite      MySQL's own test files, beside the results that MySQL recorded
@@ -108,6 +109,8 @@ enum Verb {
     Isolation,
     /// Writing sysbench workloads in memory, from one thread to many and on ten hot rows, beside MariaDB.
     Oltp(bench::oltp::Arguments),
+    /// LOAD DATA of many rows, and DDL beside writers, beside MariaDB: seconds, the longest stall.
+    Online(bench::online::Arguments),
     /// What a binary log costs, plain and compressed: oltp_write_only, and COMMIT of many rows.
     Binlog(bench::logs::Arguments),
     /// How far a replica lags, what a reader of the log costs its source; with --kills: what is left after kills.
@@ -146,6 +149,7 @@ fn main() -> ExitCode {
         Verb::Bank(arguments) => bench::bank::run(&arguments),
         Verb::Ddl(arguments) => bench::ddl::run(&arguments),
         Verb::Tpcc(arguments) => bench::tpcc::run(&arguments),
+        Verb::Online(arguments) => bench::online::run(&arguments),
         Verb::Tpch(arguments) => bench::tpch::run(&arguments),
         Verb::Files(arguments) => bench::files::run(&arguments),
         Verb::Grants(arguments) => bench::grants::run(&arguments),
