@@ -20,7 +20,7 @@
 
 use super::{ColumnType, Date, DateTime, Decimal, Json, JsonError, Time, Value, Zone};
 use crate::collation::{Charset, CollationId, collation, convert};
-use crate::record::{Compare, FieldLayout};
+use crate::record::{Compare, FieldLayout, Length};
 
 /// The value cannot be a value of the column. SQL coerces before it stores, so this is a limit or a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,6 +295,31 @@ impl ColumnType {
         }
     }
 
+    /// Whether the stored values of another type are values of this one as they are, in records and in indexes: a longer
+    /// VARCHAR whose lengths take as many bytes, an ENUM or a SET with more members at its end.
+    pub fn keeps_values_of(&self, old: &ColumnType) -> bool {
+        let is_wider = match (old, self) {
+            (ColumnType::VarChar { chars: was, collation: old }, ColumnType::VarChar { chars, collation }) => {
+                old == collation && was <= chars
+            }
+            (ColumnType::VarBinary { bytes: was }, ColumnType::VarBinary { bytes }) => was <= bytes,
+            (ColumnType::Enum { members: were, collation: old }, ColumnType::Enum { members, collation })
+            | (ColumnType::Set { members: were, collation: old }, ColumnType::Set { members, collation }) => {
+                old == collation && members.starts_with(were)
+            }
+            _ => old == self,
+        };
+        is_wider
+            && match (old.layout(false).length, self.layout(false).length) {
+                (Length::Fixed(was), Length::Fixed(is)) => was == is,
+                // Records write one byte of length up to 255, see `record`.
+                (Length::Variable { max: was, blob: old }, Length::Variable { max, blob }) => {
+                    old == blob && (was > 255) == (max > 255)
+                }
+                _ => false,
+            }
+    }
+
     /// What a record needs to know of a column of this type.
     pub fn layout(&self, nullable: bool) -> FieldLayout {
         let layout = match self {
@@ -429,7 +454,6 @@ mod tests {
 
     #[test]
     fn chars_of_several_bytes_are_filled_up_with_their_own_spaces() {
-        use crate::record::Length;
         let char_of = |name, chars| {
             let collation = crate::collation::Collation::by_name(name).unwrap().id;
             ColumnType::Char { chars, collation }

@@ -3,6 +3,7 @@
 //! ```text
 //! way        what changes                                              ALGORITHM              LOCK
 //! Instant    options, defaults, comments, names, foreign keys          INSTANT INPLACE COPY   any
+//!            types whose values are stored alike: a longer VARCHAR     INSTANT INPLACE COPY   any
 //!            columns come and go with another row version              INSTANT                any
 //! InPlace    indexes are built beside the rows                                 INPLACE COPY   any
 //!            indexes are dropped                                               INPLACE COPY   any
@@ -177,7 +178,7 @@ impl Change {
             let takes_a_name = !storage::same_name(&old.name, &column.name)
                 && table.columns.iter().any(|other| storage::same_name(&other.name, &column.name))
                 && self.definition.columns.iter().any(|column| column.generated.is_some());
-            if old.ty != column.ty || old.generated != column.generated || takes_a_name {
+            if !column.ty.keeps_values_of(&old.ty) || old.generated != column.generated || takes_a_name {
                 way = Way::Copy;
             }
             // Rows without a number get one.
