@@ -79,3 +79,21 @@ fn functions_ask_before_they_make_a_text_longer() {
     let grown = peak_mebibytes().saturating_sub(before);
     assert!(grown < 1600, "{grown} MiB were taken");
 }
+
+#[test]
+fn json_aggregates_longer_than_a_packet_are_null() {
+    let scratch = Scratch::new("json-packet");
+    let instance = instance(&scratch.0, Config::tiny());
+    ask(&mut session(&instance), "SET GLOBAL max_allowed_packet = 1024");
+    let mut session = session(&instance);
+    let mut ask = |statement: &str| ask(&mut session, statement);
+    ask("CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(900))");
+    ask("INSERT INTO t VALUES (1, REPEAT('x', 900)), (2, 'y'), (3, REPEAT('z', 200))");
+    assert_eq!(ask("SELECT JSON_ARRAYAGG(a) AS j FROM t"), ["| j", "| NULL", "~ 1 warnings"]);
+    assert_eq!(ask("SELECT JSON_OBJECTAGG(id, a) AS j FROM t"), ["| j", "| NULL", "~ 1 warnings"]);
+    let by_group = "SELECT id = 2 AS g, JSON_ARRAYAGG(a) AS j FROM t GROUP BY g ORDER BY g";
+    assert_eq!(ask(by_group), ["| g | j", "| 0 | NULL", "| 1 | [\"y\"]", "~ 1 warnings"]);
+    let shown = ask("SHOW WARNINGS");
+    let told = "Result of json_arrayagg() was larger than max_allowed_packet (1024) - truncated";
+    assert!(shown[1].ends_with(told), "{shown:?}");
+}

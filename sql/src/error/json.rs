@@ -88,7 +88,7 @@ impl Error {
         Error::new(3154, b"42000", text)
     }
 
-    /// `kind` is INTEGER, DOUBLE, DECIMAL, DATETIME, TIME, or the name of the column that wants it.
+    /// `kind` is INTEGER, DOUBLE, DECIMAL or DATE/TIME/DATETIME/TIMESTAMP.
     pub fn invalid_json_for_cast(kind: &str) -> Error {
         Error::new(3156, b"22018", format!("Invalid JSON value for CAST to {kind} from column json at row 1"))
     }
@@ -105,7 +105,7 @@ impl Error {
         Error::new(3966, b"22035", format!("No value was found by '{function}' on the specified path."))
     }
 
-    pub fn no_scalar_json_value(function: &str) -> Error {
+    pub fn several_json_values(function: &str) -> Error {
         Error::new(3967, b"22034", format!("More than one value was found by '{function}' on the specified path."))
     }
 

@@ -111,6 +111,8 @@ enum State {
     Array(Vec<Json>, u64),
     /// JSON_OBJECTAGG: the members, and their bytes.
     Object(Vec<(String, Json)>, u64),
+    /// Either, once it is longer than a packet: NULL, with a warning.
+    TooLong,
     /// ST_COLLECT
     Collection(Collection),
     /// GROUP_CONCAT: the texts with their sort keys, or the text itself without ORDER BY.
@@ -263,7 +265,7 @@ impl Accumulator {
             *count += 1;
             return Ok(None);
         }
-        if matches!(self.state, State::Array(..) | State::Object(..)) {
+        if matches!(self.state, State::Array(..) | State::Object(..) | State::TooLong) {
             return self.add_part(call, context, row).map(|()| None);
         }
         if call.args.len() == 1 && self.seen.is_none() && !matches!(self.state, State::Concat { .. }) {
@@ -381,7 +383,7 @@ impl Accumulator {
                 self.kept_bytes += collection.add(&value.into_text(&arg.ty), context)?;
             }
             State::Count(count) => *count += 1,
-            State::Concat { .. } | State::Array(..) | State::Object(..) => {}
+            State::Concat { .. } | State::Array(..) | State::Object(..) | State::TooLong => {}
         }
         Ok(())
     }
@@ -392,7 +394,7 @@ impl Accumulator {
             |index: usize| -> Result<Json> { json::of_value(call.args[index].eval(context, row)?, &call.args[index]) };
         let before = match &self.state {
             State::Array(_, bytes) | State::Object(_, bytes) => *bytes,
-            _ => 0,
+            _ => return Ok(()),
         };
         let bytes = match &mut self.state {
             State::Array(elements, bytes) => {
@@ -413,10 +415,11 @@ impl Accumulator {
         };
         // As values of their own, parts take more than in a document.
         self.kept_bytes += ENTRY_BYTES + 4 * (bytes - before);
-        match bytes > context.max_allowed_packet_bytes {
-            true => Err(Error::result_too_large("json_arrayagg", context.max_allowed_packet_bytes)),
-            false => Ok(()),
+        if bytes > context.max_allowed_packet_bytes {
+            context.warn(Error::result_too_large(call.function.name(), context.max_allowed_packet_bytes));
+            self.state = State::TooLong;
         }
+        Ok(())
     }
 
     /// A row of GROUP_CONCAT: its arguments one after the other.
@@ -500,6 +503,7 @@ impl Accumulator {
                     _ => Value::Double(variance),
                 }
             }
+            State::TooLong => Value::Null,
             State::Array(elements, _) if elements.is_empty() => Value::Null,
             State::Array(elements, _) => json::encode(&Json::Array(std::mem::take(elements)))?.into_value(),
             State::Object(members, _) if members.is_empty() => Value::Null,

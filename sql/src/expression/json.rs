@@ -16,7 +16,7 @@
 use std::cmp::Ordering;
 
 use format::collation::{Charset, convert};
-use format::value::{Json, double_prefix};
+use format::value::{Json, double_prefix, parse_datetime, parse_time};
 
 use super::datum::Datum;
 use super::{EvalContext, Expr, geojson, geometry};
@@ -137,6 +137,18 @@ pub fn plain(document: &[u8]) -> Option<Datum<'static>> {
         Json::Opaque { bytes, .. } => Datum::bytes(bytes),
         Json::Null | Json::Array(_) | Json::Object(_) => return None,
     })
+}
+
+/// Whether a string is a date, or a date and time, as a whole.
+pub fn is_date(text: &[u8]) -> bool {
+    let flags = parse_datetime(text).flags;
+    !(flags.invalid || flags.truncated || flags.out_of_range)
+}
+
+/// Whether a string is a time as a whole: with a colon, as a number of seconds is none here.
+pub fn is_time(text: &[u8]) -> bool {
+    let flags = parse_time(text).flags;
+    text.contains(&b':') && !(flags.invalid || flags.truncated || flags.out_of_range)
 }
 
 /// As a number; `kind` is what it is for: INTEGER, DOUBLE, DECIMAL.

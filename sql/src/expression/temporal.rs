@@ -70,7 +70,7 @@ impl Datum<'_> {
                 return checked(parse_datetime(text).in_zone(context.zone), zeros, context, || quoted(text));
             }
             Datum::Json(document) => {
-                let Some(scalar) = json_moment(document, "DATETIME", context)? else { return Ok(None) };
+                let Some(scalar) = json_moment(document, false, context)? else { return Ok(None) };
                 return scalar.to_datetime(zeros, context);
             }
         };
@@ -100,7 +100,7 @@ impl Datum<'_> {
             Datum::Double(_) => time_from_decimal(&self.to_decimal(context)?),
             Datum::Bytes(text) => parse_time(text),
             Datum::Json(document) => {
-                let Some(scalar) = json_moment(document, "TIME", context)? else { return Ok(None) };
+                let Some(scalar) = json_moment(document, true, context)? else { return Ok(None) };
                 return scalar.to_time(context);
             }
         };
@@ -118,13 +118,15 @@ impl Datum<'_> {
 
 /// What a JSON value says of a moment. A number says nothing, a time nothing of a date, nor a date of a time.
 #[inline(never)]
-fn json_moment(document: &[u8], kind: &str, context: &EvalContext<'_>) -> Result<Option<Datum<'static>>> {
+fn json_moment(document: &[u8], is_time: bool, context: &EvalContext<'_>) -> Result<Option<Datum<'static>>> {
     match json::plain(document) {
-        Some(text @ Datum::Bytes(_)) => Ok(Some(text)),
-        Some(time @ Datum::Time(_)) if kind == "TIME" => Ok(Some(time)),
-        Some(moment @ (Datum::Date(_) | Datum::DateTime(_))) if kind != "TIME" => Ok(Some(moment)),
+        Some(Datum::Bytes(text)) if is_time && json::is_time(&text) || !is_time && json::is_date(&text) => {
+            Ok(Some(Datum::Bytes(text)))
+        }
+        Some(time @ Datum::Time(_)) if is_time => Ok(Some(time)),
+        Some(moment @ (Datum::Date(_) | Datum::DateTime(_))) if !is_time => Ok(Some(moment)),
         _ => {
-            context.doubt(Error::invalid_json_for_cast(kind))?;
+            context.doubt(Error::invalid_json_for_cast("DATE/TIME/DATETIME/TIMESTAMP"))?;
             Ok(None)
         }
     }
@@ -147,12 +149,13 @@ fn number_result(
 }
 
 /// A text as a moment to compare with, and whether something follows it. None: it is none, or a zero date that sql_mode
-/// does not admit. A day that its month does not have is allowed here in any mode, as MySQL has it.
+/// does not admit, or has a day that its month does not have, unless sql_mode allows such days.
 pub fn comparison_moment(text: &[u8], zone: Zone, mode: SqlMode) -> Option<(DateTime, bool)> {
     let parsed = parse_datetime(text).in_zone(zone);
     let flags = parsed.flags;
     let refused = flags.invalid
         || flags.out_of_range
+        || (flags.invalid_day && !mode.has(SqlMode::ALLOW_INVALID_DATES))
         || (flags.zero_date && mode.has(SqlMode::NO_ZERO_DATE))
         || (flags.zero_in_date && mode.has(SqlMode::NO_ZERO_IN_DATE));
     (!refused).then_some((parsed.value, flags.truncated))

@@ -253,6 +253,15 @@ fn int_range(bytes: u8) -> (i64, i64) {
     (-high - 1, high)
 }
 
+/// The integer nearest to a number; of one beyond all integers the first or the last.
+fn nearest_integer(number: &Decimal) -> i128 {
+    match number.round(0).ok().and_then(|number| number.to_i128_truncated()) {
+        Some(integer) => integer,
+        None if number.is_negative() => i128::MIN,
+        None => i128::MAX,
+    }
+}
+
 impl Assignment<'_, '_> {
     fn doubt(&self, error: Error) -> Result<()> {
         self.mode.doubt(self.context, error)
@@ -296,7 +305,7 @@ impl Assignment<'_, '_> {
     }
 
     /// Whether a JSON scalar is a value of the column's kind: numbers are no moments, nor moments numbers, and a string is
-    /// a number as a whole or not at all.
+    /// a number or a moment as a whole or not at all.
     fn takes_scalar(&self, scalar: &Datum<'_>) -> bool {
         match (scalar, self.target.ty) {
             (Datum::Bytes(text), ColumnType::Float { .. } | ColumnType::Double { .. } | ColumnType::Decimal { .. }) => {
@@ -305,7 +314,8 @@ impl Assignment<'_, '_> {
             (Datum::Bytes(text), _) if self.target.is_numeric() => {
                 std::str::from_utf8(text).is_ok_and(|text| text.parse::<i128>().is_ok())
             }
-            (Datum::Bytes(_), _) => true,
+            (Datum::Bytes(text), ColumnType::Time { .. }) => json::is_time(text),
+            (Datum::Bytes(text), _) => json::is_date(text),
             (Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_), _) if self.target.is_numeric() => false,
             (Datum::Time(_), ty) => matches!(ty, ColumnType::Time { .. }),
             (Datum::Date(_), ColumnType::Time { .. }) => false,
@@ -336,19 +346,13 @@ impl Assignment<'_, '_> {
             Datum::Double(v) if v.is_nan() => 0,
             // A cast saturates, far outside of any column's range.
             Datum::Double(v) => v.round_ties_even() as i128,
-            Datum::Decimal(v) => match v.round(0).ok().and_then(|v| v.to_i128_truncated()) {
-                Some(number) => number,
-                None if v.is_negative() => i128::MIN,
-                None => i128::MAX,
-            },
+            Datum::Decimal(v) => nearest_integer(v),
             Datum::Bytes(text) => self.integer_text(text, &mut followed)?,
             // Seconds are rounded before their digits are a number: 59.5 of them are a minute.
-            Datum::Time(time) => self.round_time(*time, 0).to_number().into(),
-            Datum::DateTime(moment) => self.round_datetime(*moment, 0).unwrap_or(*moment).to_number().into(),
+            Datum::Time(time) => self.context.round_time(*time, 0).to_number().into(),
+            Datum::DateTime(moment) => self.context.round_datetime(*moment, 0).unwrap_or(*moment).to_number().into(),
             other => match other.to_number(source, self.context)? {
-                Some(super::datum::Number::Decimal(v)) => {
-                    v.round(0).ok().and_then(|v| v.to_i128_truncated()).unwrap_or(0)
-                }
+                Some(super::datum::Number::Decimal(v)) => nearest_integer(&v),
                 _ => other.to_i64(self.context)? as i128,
             },
         };
@@ -377,7 +381,7 @@ impl Assignment<'_, '_> {
         if result.is_err() {
             return Ok(if number.is_negative() { i128::MIN } else { i128::MAX });
         }
-        Ok(number.round(0).ok().and_then(|number| number.to_i128_truncated()).unwrap_or(i128::MAX))
+        Ok(nearest_integer(&number))
     }
 
     fn year<'a>(&self, value: Datum<'_>, source: &TypeInfo) -> Result<Datum<'a>> {

@@ -111,7 +111,7 @@ impl Assignment<'_, '_> {
             );
         }
         // The last half second of a day belongs to the next one.
-        match self.round_datetime(moment, 0) {
+        match self.context.round_datetime(moment, 0) {
             Some(moment) => Ok(Datum::Date(moment.date)),
             None => {
                 self.doubt(Error::datetime_overflow())?;
@@ -122,7 +122,7 @@ impl Assignment<'_, '_> {
 
     pub(super) fn datetime(&self, value: Datum<'_>, fsp: u8) -> Result<DateTime> {
         let Some(moment) = self.moment(&value, "datetime")? else { return Ok(DateTime::ZERO) };
-        match self.round_datetime(moment, fsp) {
+        match self.context.round_datetime(moment, fsp) {
             Some(moment) => Ok(moment),
             None => {
                 self.out_of_range()?;
@@ -167,8 +167,8 @@ impl Assignment<'_, '_> {
 
     pub(super) fn time<'a>(&self, value: Datum<'_>, fsp: u8) -> Result<Datum<'a>> {
         let parsed = match &value {
-            Datum::Time(time) => return Ok(Datum::Time(self.round_time(*time, fsp))),
-            Datum::DateTime(moment) => return Ok(Datum::Time(self.round_time(moment.time(), fsp))),
+            Datum::Time(time) => return Ok(Datum::Time(self.context.round_time(*time, fsp))),
+            Datum::DateTime(moment) => return Ok(Datum::Time(self.context.round_time(moment.time(), fsp))),
             Datum::Date(_) => return Ok(Datum::Time(Time::ZERO)),
             Datum::Bytes(text) => parse_time(text),
             Datum::Int(number) => time_from_number(*number, 0),
@@ -184,21 +184,6 @@ impl Assignment<'_, '_> {
                 AssignMode::Lenient => self.out_of_range()?,
             }
         }
-        Ok(Datum::Time(self.round_time(parsed.value, fsp)))
-    }
-
-    /// None: it would be a moment of the year 10000.
-    pub(super) fn round_datetime(&self, moment: DateTime, fsp: u8) -> Option<DateTime> {
-        match self.context.mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) {
-            true => Some(moment.truncate(fsp)),
-            false => moment.round(fsp),
-        }
-    }
-
-    pub(super) fn round_time(&self, time: Time, fsp: u8) -> Time {
-        match self.context.mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) {
-            true => time.truncate(fsp),
-            false => time.round(fsp),
-        }
+        Ok(Datum::Time(self.context.round_time(parsed.value, fsp)))
     }
 }
