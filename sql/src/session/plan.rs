@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use format::collation::collation;
+use format::collation::{collation, convert};
 use format::packet::ColumnDefinition;
 use format::value::Value;
 use storage::schema::statistics_changes;
@@ -936,7 +936,11 @@ impl Session {
             Value::Null => b"NULL".to_vec(),
             value => Datum::from(value).in_utf8(&ty).into_text(&ty).into_owned(),
         };
-        let values = using.iter().map(|expr| Ok(self.evaluate(expr)?.0)).collect::<Result<Vec<_>>>()?;
+        let mut values = Vec::with_capacity(using.len());
+        for expr in using {
+            let (value, ty) = self.evaluate(expr)?;
+            values.push(self.as_parameter(value, &ty));
+        }
         let id = self.prepare(&text)?.id;
         if self.parameter_count(id) != Some(values.len()) {
             self.close_statement(id);
@@ -950,6 +954,19 @@ impl Session {
         }
     }
 
+    /// A value as a parameter: a text is in the connection's character set, as those of clients are.
+    fn as_parameter(&self, value: Value, ty: &TypeInfo) -> Value {
+        let to = collation(self.variables.settings.collation_connection).charset;
+        match value {
+            Value::Bytes(text) if ty.is_string() && !ty.is_binary() && ty.charset() != to => {
+                let mut converted = Vec::with_capacity(text.len());
+                convert(&text, ty.charset(), to, &mut converted);
+                Value::Bytes(converted)
+            }
+            value => value,
+        }
+    }
+
     /// EXECUTE name USING @a, @b.
     pub(super) fn execute_named(
         &mut self,
@@ -960,13 +977,14 @@ impl Session {
     ) -> Result<()> {
         self.status.add(Counter::ComExecuteSql, 1);
         let id = *self.named.get(&name.to_lowercase()).ok_or_else(|| Error::unknown_prepared(name, "EXECUTE"))?;
-        let values: Vec<Value> = using
-            .iter()
-            .map(|name| {
-                let variables = self.state.user_variables.borrow();
-                variables.get(&name.to_lowercase()).map_or(Value::Null, |(value, _)| value.clone())
-            })
-            .collect();
+        let values: Vec<Value> = {
+            let variables = self.state.user_variables.borrow();
+            let value = |name: &String| match variables.get(&name.to_lowercase()) {
+                Some((value, ty)) => self.as_parameter(value.clone(), ty),
+                None => Value::Null,
+            };
+            using.iter().map(value).collect()
+        };
         if self.parameter_count(id) != Some(values.len()) {
             return Err(Error::wrong_arguments("EXECUTE"));
         }
