@@ -222,6 +222,11 @@ impl Collation {
         matches!(self.rule, Rule::Unicode(of) | Rule::UnicodeWide(_, of) if std::ptr::eq(of, &uca::v4::TURKISH))
     }
 
+    /// Whether letters have the case that Unicode 9.0.0 gives them, and not that of an older table.
+    fn has_case_of_unicode(&self) -> bool {
+        matches!(self.rule, Rule::Unicode(of) if of.is_of_9_0_0()) || self.id == CollationId::UTF8MB4_0900_BIN
+    }
+
     /// The collation of utf8mb4 that compares as this one does, where this one's characters have two bytes or more: what
     /// reads only ASCII and UTF-8 reads such texts when they are converted.
     pub fn in_utf8(&self) -> CollationId {
@@ -240,6 +245,7 @@ impl Collation {
         match (self.is_turkish(), self.charset) {
             (true, Charset::Wide(set)) => set.map(text, unicode::to_upper_turkish, out),
             (true, _) => charset::map_utf8(text, unicode::to_upper_turkish, out),
+            (false, _) if self.has_case_of_unicode() => charset::map_utf8(text, unicode::to_upper_of_unicode, out),
             (false, charset) => charset.upper(text, out),
         }
     }
@@ -249,6 +255,7 @@ impl Collation {
         match (self.is_turkish(), self.charset) {
             (true, Charset::Wide(set)) => set.map(text, unicode::to_lower_turkish, out),
             (true, _) => charset::map_utf8(text, unicode::to_lower_turkish, out),
+            (false, _) if self.has_case_of_unicode() => charset::map_utf8(text, unicode::to_lower_of_unicode, out),
             (false, charset) => charset.lower(text, out),
         }
     }

@@ -3,7 +3,7 @@
 //! These are facts observed on a running server, code point by code point, with `WEIGHT_STRING`, `UPPER` and `LOWER`.
 //! They are old (Unicode 3), and they stay as they are: the order of texts is part of every index on disk. Only the
 //! Basic Multilingual Plane has weights; all characters beyond it weigh the same, [`SUPPLEMENTARY_WEIGHT`], and have no
-//! case.
+//! case. To the collations of 9.0.0 more letters have case.
 //!
 //! Most code points map to themselves. The others stand in eleven pages of 256, which are unfolded at compile time from
 //! runs:
@@ -13,6 +13,8 @@
 //! (0x0061, 26, 1, 0x0041, 1)           a..z -> A..Z
 //! (0x00E0, 6, 1, 0x0041, 0)            six accented a -> A
 //! ```
+
+use std::ops::RangeInclusive;
 
 /// A code point of no character.
 pub const NO_CHARACTER: u32 = u32::MAX;
@@ -109,6 +111,48 @@ pub(super) fn to_upper(code_point: u32) -> u32 {
 #[inline]
 pub(super) fn to_lower(code_point: u32) -> u32 {
     u16::try_from(code_point).map_or(code_point, |code_point| u32::from(map(&LOWER_PAGES, code_point)))
+}
+
+/// The upper case of Unicode 9.0.0, which knows letters that the older table does not.
+pub(super) fn to_upper_of_unicode(code_point: u32) -> u32 {
+    match to_upper(code_point) {
+        known if known != code_point || code_point < FIRST_LATER_LETTER => known,
+        _ => single(code_point, char::to_uppercase),
+    }
+}
+
+pub(super) fn to_lower_of_unicode(code_point: u32) -> u32 {
+    match to_lower(code_point) {
+        known if known != code_point || code_point < FIRST_LATER_LETTER => known,
+        _ => single(code_point, char::to_lowercase),
+    }
+}
+
+/// The first letter whose case only newer versions of Unicode know.
+const FIRST_LATER_LETTER: u32 = 0x180;
+
+/// Letters that got their case after Unicode 9.0.0.
+const LATER_LETTERS: [RangeInclusive<u32>; 9] = [
+    0x1C89..=0x1C8A,
+    0x1C90..=0x1CBF,
+    0x2C2F..=0x2C2F,
+    0x2C5F..=0x2C5F,
+    0xA7B8..=0xA7F6,
+    0x10570..=0x105BC,
+    0x10D50..=0x10D85,
+    0x16E40..=0x16E7F,
+    0x16EA0..=0x16ED3,
+];
+
+/// The one letter that another becomes; what becomes several stays, as what has no case does.
+fn single<M: Iterator<Item = char>>(code_point: u32, map: impl Fn(char) -> M) -> u32 {
+    let Some(letter) = char::from_u32(code_point) else { return code_point };
+    let is_later = |letter: u32| LATER_LETTERS.iter().any(|range| range.contains(&letter));
+    let mut mapped = map(letter);
+    match (mapped.next().map(u32::from), mapped.next()) {
+        (Some(one), None) if !is_later(code_point) && !is_later(one) => one,
+        _ => code_point,
+    }
 }
 
 /// The capital of ı is I, that of i has a dot, too.

@@ -158,6 +158,10 @@ impl Uca {
     pub const fn levels(&self) -> usize {
         self.version.levels()
     }
+
+    pub const fn is_of_9_0_0(&self) -> bool {
+        matches!(self.version, Version::V9_0_0(_))
+    }
 }
 
 pub(super) static V4_0_0: Uca = Uca::of(Version::V4_0_0, Tailoring::NONE);

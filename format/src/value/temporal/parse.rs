@@ -456,8 +456,10 @@ pub fn datetime_from_decimal(number: &Decimal) -> Parsed<DateTime> {
 pub fn time_from_number(number: i64, micros: u32) -> Parsed<Time> {
     let magnitude = number.unsigned_abs();
     if number >= 10_000_000_000 {
+        // The time of a moment, if its day is one.
         let parsed = datetime_from_number(number, micros);
-        if !parsed.flags.invalid {
+        let ParseFlags { invalid, zero_date, zero_in_date, invalid_day, .. } = parsed.flags;
+        if !(invalid || zero_date || zero_in_date || invalid_day) {
             return parsed.map(|moment| moment.time());
         }
     }
