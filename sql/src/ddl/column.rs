@@ -162,7 +162,14 @@ pub fn default(
                 return if nullable { Ok(ColumnDefault::Null) } else { Err(Error::invalid_default(name)) };
             }
             if is_lob {
-                return Err(Error::blob_with_default(name));
+                let error = Error::blob_with_default(name);
+                // Outside of the strict modes an empty text is taken, and forgotten.
+                let is_empty = matches!(&value, Datum::Bytes(text) if text.is_empty());
+                if context.eval.mode.is_strict() || !is_empty {
+                    return Err(error);
+                }
+                context.warn(error.code, error.message);
+                return if nullable { Ok(ColumnDefault::Null) } else { Ok(ColumnDefault::None) };
             }
             let target = Target { name, ty, nullable };
             // A default that would be cut to fit is refused in every mode: nobody wants rows that differ from it.

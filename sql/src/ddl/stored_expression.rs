@@ -108,11 +108,12 @@ impl Subject<'_> {
             Subject::Default(name) => ((3769, 3770), format!("Default value expression of column '{name}'")),
             Subject::Index(name) => ((3758, 3758), format!("Expression of functional index '{name}'")),
         };
+        let article = if matches!(self, Subject::Check(_)) { "" } else { "a " };
         match (function, self) {
             (Some(function), Subject::Check(_) | Subject::Generated(_) | Subject::Default(_)) => {
-                Error::new(codes.1, b"HY000", format!("{what} contains a disallowed function: {function}."))
+                Error::new(codes.1, b"HY000", format!("{what} contains {article}disallowed function: {function}."))
             }
-            _ => Error::new(codes.0, b"HY000", format!("{what} contains a disallowed function.")),
+            _ => Error::new(codes.0, b"HY000", format!("{what} contains {article}disallowed function.")),
         }
     }
 

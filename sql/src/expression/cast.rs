@@ -88,9 +88,12 @@ pub(super) fn cast<'a>(
             }
         }
         CastType::Date => cast_moment(&value, context)?.map_or(Datum::Null, |moment| Datum::Date(moment.date)),
-        CastType::Time { fsp } => value.to_time(context)?.map_or(Datum::Null, |time| Datum::Time(time.round(*fsp))),
+        CastType::Time { fsp } => {
+            value.to_time(context)?.map_or(Datum::Null, |time| Datum::Time(context.round_time(time, *fsp)))
+        }
         CastType::DateTime { fsp } => {
-            cast_moment(&value, context)?.and_then(|moment| moment.round(*fsp)).map_or(Datum::Null, Datum::DateTime)
+            let moment = cast_moment(&value, context)?.and_then(|moment| context.round_datetime(moment, *fsp));
+            moment.map_or(Datum::Null, Datum::DateTime)
         }
         CastType::Decimal { precision, scale } => {
             let decimal = value.to_decimal(context)?;

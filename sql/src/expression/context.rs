@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use format::binlog::GtidSet;
 use format::collation::{Charset, CollationId};
-use format::value::{Value, Zone};
+use format::value::{DateTime, Time, Value, Zone};
 use storage::{Definition, Table};
 
 use super::fulltext::Search;
@@ -282,6 +282,22 @@ impl<'a> EvalContext<'a> {
             group_concat_bytes_max: 1024,
             default_week_format: 0,
             locale: Locale::english(),
+        }
+    }
+
+    /// A moment with so many digits behind the point: rounded, or cut where sql_mode says so. None: it would be one of
+    /// the year 10000.
+    pub fn round_datetime(&self, moment: DateTime, fsp: u8) -> Option<DateTime> {
+        match self.mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) {
+            true => Some(moment.truncate(fsp)),
+            false => moment.round(fsp),
+        }
+    }
+
+    pub fn round_time(&self, time: Time, fsp: u8) -> Time {
+        match self.mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) {
+            true => time.truncate(fsp),
+            false => time.round(fsp),
         }
     }
 

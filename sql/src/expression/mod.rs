@@ -517,6 +517,13 @@ impl Expr {
         self.for_each_child(&mut |child| child.walk(visit));
     }
 
+    /// Whether it reads a variable of the session.
+    pub fn reads_user_variable(&self) -> bool {
+        let mut reads = false;
+        self.walk(&mut |expr| reads |= matches!(expr.node, Node::UserVariable(_)));
+        reads
+    }
+
     /// The operands, in the order written.
     pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
         visit_children!(&self.node, visit, iter)

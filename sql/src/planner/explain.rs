@@ -340,7 +340,7 @@ fn references<'k>(plan: &SelectPlan, keys: impl Iterator<Item = &'k super::KeyEx
         Node::Column(slot) | Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => {
             let (source, column) = plan.slots[*slot];
             let source = &plan.sources[source as usize];
-            format!("{}.{}.{}", source.database, source.alias, source.columns[column as usize].name)
+            source.column_name(column as usize)
         }
         _ if reads_nothing(&key.expr) => "const".to_owned(),
         _ => "func".to_owned(),

@@ -3,16 +3,21 @@
 //! It may if it is one of GROUP BY's expressions, or made of such and of columns that these determine:
 //!
 //! * Once a group fixes a table's primary key (or a unique key without NULLs), it fixes the whole row.
+//! * Columns fix the generated columns that are computed from them; but beside an outer join that finds nothing these are
+//!   NULL whatever they are computed from.
 //! * `a = b` in WHERE and in the conditions of inner joins fixes b once a is fixed.
 //! * In `t1 LEFT JOIN t2 ON t2.c = t1.a` the same holds once all is fixed that the condition reads of t1: then all rows of
 //!   a group find the same, or all find nothing.
 //! * A derived table or a view has the dependencies of its query; the keys of its GROUP BY fix its row.
 
+use storage::Table;
+
 use super::logical::{Nest, Query, Source, is_volatile};
 use super::scope::Level;
 use super::{SourceKind, WindowCall};
 use crate::error::{Error, Result};
-use crate::expression::{Expr, Node};
+use crate::expression::stored_value::bind_to_columns;
+use crate::expression::{EvalContext, Expr, Node};
 use crate::parser::ast::BinaryOp;
 
 /// The slots that are grouped by.
@@ -25,14 +30,14 @@ pub fn key_slots(level: &Level<'_>, keys: &[Expr]) -> Vec<bool> {
 }
 
 /// Which slots have one value per group.
-pub fn determined_slots(level: &Level<'_>, keys: &[Expr], tree: &Nest) -> Vec<bool> {
+pub fn determined_slots(eval: &EvalContext<'_>, level: &Level<'_>, keys: &[Expr], tree: &Nest) -> Vec<bool> {
     let mut fixed = key_slots(level, keys);
-    close(&level.sources, &level.slots, tree, &mut fixed);
+    close(eval, &level.sources, &level.slots, tree, &mut fixed);
     fixed
 }
 
 /// Marks what the marked slots determine.
-fn close(sources: &[Source], slots: &[(u16, u16)], tree: &Nest, fixed: &mut [bool]) {
+fn close(eval: &EvalContext<'_>, sources: &[Source], slots: &[(u16, u16)], tree: &Nest, fixed: &mut [bool]) {
     loop {
         let before = fixed.iter().filter(|fixed| **fixed).count();
         for source in sources {
@@ -47,13 +52,15 @@ fn close(sources: &[Source], slots: &[(u16, u16)], tree: &Nest, fixed: &mut [boo
                     });
                     if is_row_fixed {
                         fixed[range].fill(true);
+                    } else if !source.nullable {
+                        generated(eval, table, &mut fixed[range]);
                     }
                 }
                 // Beside an outer join that finds nothing even a constant is NULL: something of the row must be known.
                 SourceKind::Derived(derived)
                     if source.lateral.is_empty() && (!source.nullable || fixed[range.clone()].contains(&true)) =>
                 {
-                    determine_outputs(&derived.query.borrow(), &mut fixed[range]);
+                    determine_outputs(eval, &derived.query.borrow(), &mut fixed[range]);
                 }
                 _ => {}
             }
@@ -66,8 +73,20 @@ fn close(sources: &[Source], slots: &[(u16, u16)], tree: &Nest, fixed: &mut [boo
     }
 }
 
+/// Marks the generated columns of a table that are computed from marked ones.
+fn generated(eval: &EvalContext<'_>, table: &Table, fixed: &mut [bool]) {
+    for (at, column) in table.columns.iter().enumerate().take(fixed.len()) {
+        let Some(generated) = column.generated.as_ref().filter(|_| !fixed[at]) else { continue };
+        // What cannot be read any more determines nothing.
+        let Ok(expr) = bind_to_columns(eval, &table.columns, &generated.expression) else { continue };
+        let mut is_fixed = true;
+        expr.for_each_column(&mut |slot| is_fixed &= fixed.get(slot).copied().unwrap_or(false));
+        fixed[at] = is_fixed;
+    }
+}
+
 /// Marks the columns of a derived table that its marked ones determine.
-fn determine_outputs(query: &Query, fixed: &mut [bool]) {
+fn determine_outputs(eval: &EvalContext<'_>, query: &Query, fixed: &mut [bool]) {
     let Query::Block(block) = query else { return };
     let mut inner = vec![false; block.slots.len()];
     for (expr, _) in block.output.iter().zip(&*fixed).filter(|(_, fixed)| **fixed) {
@@ -75,7 +94,7 @@ fn determine_outputs(query: &Query, fixed: &mut [bool]) {
             inner[slot] = true;
         }
     }
-    close(&block.sources, &block.slots, &block.from, &mut inner);
+    close(eval, &block.sources, &block.slots, &block.from, &mut inner);
     if let Some(group) = &block.group {
         let is_output =
             |key: &Expr| block.output.iter().zip(&*fixed).any(|(expr, fixed)| *fixed && expr.node == key.node);
@@ -189,7 +208,7 @@ fn offender(level: &Level<'_>, expr: &Expr, keys: &[Expr], fixed: &[bool]) -> Op
 fn name_of(level: &Level<'_>, slot: usize) -> String {
     let (source, column) = level.slots[slot];
     let source = &level.sources[source as usize];
-    format!("{}.{}.{}", source.database, source.alias, source.columns[column as usize].name)
+    source.column_name(column as usize)
 }
 
 /// 1055, or 1140 where there is no GROUP BY.

@@ -334,6 +334,17 @@ pub enum SourceKind<D = Arc<Derived>> {
     JsonTable(Box<json_table::JsonTable>),
 }
 
+impl<D> Source<D> {
+    /// A column as messages name it: with its database, which a derived table has none of.
+    pub fn column_name(&self, column: usize) -> String {
+        let name = &self.columns[column].name;
+        match self.database.is_empty() {
+            true => format!("{}.{name}", self.alias),
+            false => format!("{}.{}.{name}", self.database, self.alias),
+        }
+    }
+}
+
 #[derive(Clone)]
 pub struct SourceColumn {
     pub name: Box<str>,

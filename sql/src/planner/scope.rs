@@ -372,7 +372,12 @@ impl<'a> Level<'a> {
         let table = self.context.open(database, &name.name, alias, wanted)?;
         for name in hints.iter().flat_map(|hint| &hint.indexes) {
             let primary = name.eq_ignore_ascii_case("PRIMARY") && table.indexes[0].primary;
-            if !primary && table.index(name).is_none_or(|index| table.indexes[index].is_hidden()) {
+            if !primary
+                && table
+                    .index(name)
+                    .map(|index| &table.indexes[index])
+                    .is_none_or(|index| index.is_hidden() || index.invisible)
+            {
                 return Err(Error::key_does_not_exist(name, &table.name));
             }
         }

@@ -103,7 +103,7 @@ pub fn bind_select(
         // What a key determines is not what a sum over the key has.
         let fixed = match select.rollup {
             true => grouping::key_slots(&level, &keys),
-            false => grouping::determined_slots(&level, &keys, &from),
+            false => grouping::determined_slots(context.eval, &level, &keys, &from),
         };
         let outputs: Vec<&Expr> = items.iter().map(|item| &item.expr).collect();
         grouping::check(&level, &keys, &fixed, &outputs, having.as_ref(), &order, &windows)?;

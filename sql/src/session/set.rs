@@ -403,7 +403,11 @@ impl Session {
     /// DO.
     pub(super) fn run_do(&mut self, exprs: &[ast::Expr]) -> Result<()> {
         for expr in exprs {
-            self.evaluate(expr)?;
+            match self.evaluate(expr) {
+                // Aggregates and window functions need a query around them.
+                Err(error) if matches!(error.code, 1111 | 3593) => self.evaluate_query(expr)?,
+                evaluated => evaluated?,
+            };
         }
         Ok(())
     }

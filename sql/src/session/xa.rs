@@ -312,7 +312,7 @@ impl Session {
         self.status.add(Counter::ComXaRecover, 1);
         let shown: fn(&Xid) -> Vec<u8> = match shape {
             XidShape::Raw => Xid::data,
-            XidShape::Hexadecimal => |xid| format!("0x{}", hexadecimal(&xid.data())).into_bytes(),
+            XidShape::Hexadecimal => |xid| format!("0x{}", hexadecimal(&xid.data()).to_uppercase()).into_bytes(),
             XidShape::Sql => |xid| xid.to_sql().into_bytes(),
             XidShape::Unknown(name) => {
                 return Err(Error::new(1791, b"HY000", format!("Unknown XA RECOVER format name: '{name}'")));

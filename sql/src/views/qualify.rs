@@ -61,6 +61,28 @@ fn name_of(expr: &Expr, text: &str, number: usize) -> String {
     }
 }
 
+/// A name that nobody gave, the text of an expression, changes where a column before or behind it has the same.
+fn make_unique(names: &mut [String], given: &[bool]) {
+    for at in 0..names.len() {
+        for before in 0..at {
+            if !same(&names[before], &names[at]) {
+                continue;
+            }
+            let renamed = match (given[at], given[before]) {
+                (false, _) => at,
+                (true, false) => before,
+                (true, true) => continue,
+            };
+            let name = &names[renamed];
+            let candidates = (1..).map(|number| format!("Name_exp_{number}_{name}"));
+            let unused = std::iter::once(format!("Name_exp_{name}"))
+                .chain(candidates)
+                .find(|candidate| !names.iter().any(|name| same(name, candidate)));
+            names[renamed] = unused.unwrap_or_default();
+        }
+    }
+}
+
 /// The first of the queries that a set operation combines.
 fn first_part(query: &Query) -> Query {
     let mut first = &query.body;
@@ -175,15 +197,20 @@ impl Qualifier<'_> {
         for item in std::mem::take(&mut select.items) {
             self.expand(item, &mut items)?;
         }
-        let mut names = Vec::new();
+        let (mut names, mut given) = (Vec::new(), Vec::new());
         for (at, item) in items.iter_mut().enumerate() {
             let SelectItem::Expr { expr, alias, text } = item else { continue };
-            let name = alias.clone().unwrap_or_else(|| name_of(expr, text, at + 1));
+            given.push(alias.is_some() || matches!(expr, Expr::Column(_)));
+            names.push(alias.clone().unwrap_or_else(|| name_of(expr, text, at + 1)));
             self.expr(expr)?;
-            if named {
-                *alias = Some(name.clone());
+        }
+        if named {
+            make_unique(&mut names, &given);
+            for (item, name) in items.iter_mut().zip(&names) {
+                if let SelectItem::Expr { alias, .. } = item {
+                    *alias = Some(name.clone());
+                }
             }
-            names.push(name);
         }
         select.items = items;
         if let Some(filter) = &mut select.filter {

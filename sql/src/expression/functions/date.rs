@@ -162,13 +162,13 @@ fn date<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn time<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    Ok(Datum::Time(not_null!(call.time(0)?).round(call.ty.decimals)))
+    Ok(Datum::Time(call.context.round_time(not_null!(call.time(0)?), call.ty.decimals)))
 }
 
 fn timestamp<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let moment = not_null!(call.datetime(0, Zeros::AsMode)?);
     if !call.has(1) {
-        return Ok(moment.round(call.ty.decimals).map_or(Datum::Null, Datum::DateTime));
+        return Ok(call.context.round_datetime(moment, call.ty.decimals).map_or(Datum::Null, Datum::DateTime));
     }
     let Point::Time(time) = not_null!(point(call, 1)?) else { return Ok(Datum::Null) };
     moved(call, moment, time.to_micros())
@@ -299,6 +299,7 @@ fn point(call: &Call<'_>, index: usize) -> Result<Option<Point>> {
         // A date alone is too short, and reads as a TIME.
         Datum::Bytes(text) => text.trim_ascii().len() >= 12 && looks_like_datetime(text),
         Datum::Int(number) => *number >= 10_000_000_000,
+        Datum::UInt(number) => *number >= 10_000_000_000,
         _ => false,
     };
     if is_moment {
@@ -425,7 +426,7 @@ fn from_unixtime<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     if call.has(1) {
         return date_format::formatted(call, &moment);
     }
-    Ok(moment.round(call.ty.decimals).map_or(Datum::Null, Datum::DateTime))
+    Ok(call.context.round_datetime(moment, call.ty.decimals).map_or(Datum::Null, Datum::DateTime))
 }
 
 fn convert_tz_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -465,9 +466,13 @@ fn maketime<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let hours = not_null!(call.int(0)?);
     let minutes = not_null!(call.int(1)?);
     let seconds = not_null!(call.decimal(2)?);
+    // Below 60 before it is rounded to microseconds: 59.9999996 is a minute.
+    if seconds.is_negative() || seconds >= Decimal::from(60_i64) {
+        return Ok(Datum::Null);
+    }
     let micros = seconds.mul(&Decimal::from(MICROS_PER_SECOND)).ok().and_then(|micros| micros.to_i64().ok());
     let micros = not_null!(micros);
-    if !(0..60).contains(&minutes) || !(0..60 * MICROS_PER_SECOND).contains(&micros) {
+    if !(0..60).contains(&minutes) {
         return Ok(Datum::Null);
     }
     let magnitude =

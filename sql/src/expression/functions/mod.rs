@@ -483,9 +483,7 @@ fn is_moment(expr: &Expr) -> bool {
         Node::DateAdd { .. } => true,
         Node::Call { function, args } => match function.name {
             "addtime" | "subtime" => true,
-            "least" | "greatest" => {
-                args.iter().any(|arg| matches!(arg.ty.kind, Kind::Date | Kind::DateTime | Kind::Timestamp))
-            }
+            "least" | "greatest" => args.iter().any(|arg| arg.ty.is_temporal()),
             _ => false,
         },
         _ => false,

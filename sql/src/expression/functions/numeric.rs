@@ -252,7 +252,9 @@ fn round_double(value: f64, decimals: i64, up: bool) -> f64 {
     let power = 10_f64.powi(decimals.unsigned_abs().min(400) as i32);
     let nearest = |value: f64| if up { value.round_ties_even() } else { value.trunc() };
     if decimals < 0 {
-        return if power.is_infinite() { 0.0 } else { nearest(value / power) * power };
+        let rounded = if power.is_infinite() { 0.0 } else { nearest(value / power) * power };
+        // The largest numbers have no rounded ones above them.
+        return if rounded.is_infinite() { value } else { rounded };
     }
     let scaled = value * power;
     if scaled.is_infinite() || power.is_infinite() { value } else { nearest(scaled) / power }

@@ -145,7 +145,8 @@ fn time_operand<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     })
 }
 
-/// A text beside a date is one. A day that its month does not have is compared as it is written, behind the month's last.
+/// A text beside a date is one. A day that its month does not have, where sql_mode allows such, is compared as it is
+/// written, behind the month's last.
 fn moment_operand<'a>(call: &Call<'a>, kind: &str) -> Result<Datum<'a>> {
     let value = call.arg(0)?;
     let Datum::Bytes(text) = &value else { return Ok(value) };
@@ -155,6 +156,11 @@ fn moment_operand<'a>(call: &Call<'a>, kind: &str) -> Result<Datum<'a>> {
                 call.context.doubt(Error::truncated_wrong_value("datetime", &quoted(text)))?;
             }
             moment
+        }
+        // What a variable of the session has is no constant of the statement.
+        None if call.args[0].reads_user_variable() => {
+            call.context.doubt(Error::incorrect_value("datetime", &quoted(text)))?;
+            DateTime::ZERO
         }
         None => return Err(Error::wrong_date_type(kind, &quoted(text))),
     };

@@ -365,14 +365,13 @@ fn name_const<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn is_ipv4<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    // NULL is no address.
-    let text = call.text(0)?;
-    Ok(text.and_then(|text| parsed_address(&text)).is_some_and(|address| address.is_ipv4()).into())
+    let text = not_null!(call.text(0)?);
+    Ok(parsed_address(&text).is_some_and(|address| address.is_ipv4()).into())
 }
 
 fn is_ipv6<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let text = call.text(0)?;
-    Ok(text.and_then(|text| parsed_address(&text)).is_some_and(|address| address.is_ipv6()).into())
+    let text = not_null!(call.text(0)?);
+    Ok(parsed_address(&text).is_some_and(|address| address.is_ipv6()).into())
 }
 
 fn inet_aton_type(_: &mut Typing<'_>) -> Result<TypeInfo> {

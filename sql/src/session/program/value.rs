@@ -49,8 +49,13 @@ impl<'p> Run<'_, 'p> {
         }
     }
 
-    /// The value of an expression, and its type.
+    /// The value of an expression, and its type. In the strict modes a doubtful value is an error.
     pub fn compute(&mut self, computed: &Computed) -> Result<(Value, TypeInfo)> {
+        let strict = self.compiled.is_some() && self.surroundings().mode.is_strict();
+        self.compute_as(computed, strict)
+    }
+
+    fn compute_as(&mut self, computed: &Computed, strict_change: bool) -> Result<(Value, TypeInfo)> {
         let (values, types) = self.reads(&computed.reads);
         let slot = self.take_slot(computed.slot);
         let bound = match slot {
@@ -65,7 +70,8 @@ impl<'p> Run<'_, 'p> {
                 Err(error) => return Err(error),
             },
         };
-        let result = self.with_context(&values, |context| bound.value(context, &NoFields));
+        let result =
+            self.with_context(&values, |context| bound.value(&EvalContext { strict_change, ..*context }, &NoFields));
         let ty = bound.ty;
         if !reads_variables(&bound) {
             self.give_slot(computed.slot, Slot::Bound(Box::new(bound)));
@@ -237,7 +243,8 @@ impl<'p> Run<'_, 'p> {
                 self.assign(*variable, value, &ty)
             }
             SetStep::User(name, value) => {
-                let (value, ty) = self.compute(value)?;
+                // A variable of the session changes nothing that is stored: a doubtful value is a warning, as outside.
+                let (value, ty) = self.compute_as(value, false)?;
                 self.assign_to(&IntoTarget::User(name.clone()), value, &ty)
             }
             SetStep::System { scope, name, value } => {
