@@ -222,9 +222,13 @@ impl Collation {
         matches!(self.rule, Rule::Unicode(of) | Rule::UnicodeWide(_, of) if std::ptr::eq(of, &uca::v4::TURKISH))
     }
 
-    /// Whether letters have the case that Unicode 9.0.0 gives them, and not that of an older table.
-    fn has_case_of_unicode(&self) -> bool {
-        matches!(self.rule, Rule::Unicode(of) if of.is_of_9_0_0()) || self.id == CollationId::UTF8MB4_0900_BIN
+    /// Letters have the case that Unicode gives them, but for these later ones. None: that of an older table.
+    fn case_of_unicode(&self) -> Option<unicode::Later> {
+        match self.rule {
+            Rule::Unicode(of) | Rule::UnicodeWide(_, of) => of.case_of_unicode(),
+            _ if self.id == CollationId::UTF8MB4_0900_BIN => Some(unicode::AFTER_9_0_0),
+            _ => None,
+        }
     }
 
     /// The collation of utf8mb4 that compares as this one does, where this one's characters have two bytes or more: what
@@ -245,8 +249,13 @@ impl Collation {
         match (self.is_turkish(), self.charset) {
             (true, Charset::Wide(set)) => set.map(text, unicode::to_upper_turkish, out),
             (true, _) => charset::map_utf8(text, unicode::to_upper_turkish, out),
-            (false, _) if self.has_case_of_unicode() => charset::map_utf8(text, unicode::to_upper_of_unicode, out),
-            (false, charset) => charset.upper(text, out),
+            (false, charset) => match (self.case_of_unicode(), charset) {
+                (Some(later), Charset::Wide(set)) => {
+                    set.map(text, |letter| unicode::to_upper_of_unicode(letter, later), out)
+                }
+                (Some(later), _) => charset::map_utf8(text, |letter| unicode::to_upper_of_unicode(letter, later), out),
+                (None, charset) => charset.upper(text, out),
+            },
         }
     }
 
@@ -255,8 +264,13 @@ impl Collation {
         match (self.is_turkish(), self.charset) {
             (true, Charset::Wide(set)) => set.map(text, unicode::to_lower_turkish, out),
             (true, _) => charset::map_utf8(text, unicode::to_lower_turkish, out),
-            (false, _) if self.has_case_of_unicode() => charset::map_utf8(text, unicode::to_lower_of_unicode, out),
-            (false, charset) => charset.lower(text, out),
+            (false, charset) => match (self.case_of_unicode(), charset) {
+                (Some(later), Charset::Wide(set)) => {
+                    set.map(text, |letter| unicode::to_lower_of_unicode(letter, later), out)
+                }
+                (Some(later), _) => charset::map_utf8(text, |letter| unicode::to_lower_of_unicode(letter, later), out),
+                (None, charset) => charset.lower(text, out),
+            },
         }
     }
 

@@ -3,7 +3,7 @@
 //! These are facts observed on a running server, code point by code point, with `WEIGHT_STRING`, `UPPER` and `LOWER`.
 //! They are old (Unicode 3), and they stay as they are: the order of texts is part of every index on disk. Only the
 //! Basic Multilingual Plane has weights; all characters beyond it weigh the same, [`SUPPLEMENTARY_WEIGHT`], and have no
-//! case. To the collations of 9.0.0 more letters have case.
+//! case. To the collations of 5.2.0 and 9.0.0 more letters have case.
 //!
 //! Most code points map to themselves. The others stand in eleven pages of 256, which are unfolded at compile time from
 //! runs:
@@ -113,26 +113,55 @@ pub(super) fn to_lower(code_point: u32) -> u32 {
     u16::try_from(code_point).map_or(code_point, |code_point| u32::from(map(&LOWER_PAGES, code_point)))
 }
 
-/// The upper case of Unicode 9.0.0, which knows letters that the older table does not.
-pub(super) fn to_upper_of_unicode(code_point: u32) -> u32 {
+/// The upper case of a version of Unicode, which knows letters that the older table does not.
+pub(super) fn to_upper_of_unicode(code_point: u32, later: Later) -> u32 {
     match to_upper(code_point) {
         known if known != code_point || code_point < FIRST_LATER_LETTER => known,
-        _ => single(code_point, char::to_uppercase),
+        _ => single(code_point, char::to_uppercase, later),
     }
 }
 
-pub(super) fn to_lower_of_unicode(code_point: u32) -> u32 {
+pub(super) fn to_lower_of_unicode(code_point: u32, later: Later) -> u32 {
     match to_lower(code_point) {
         known if known != code_point || code_point < FIRST_LATER_LETTER => known,
-        _ => single(code_point, char::to_lowercase),
+        _ => single(code_point, char::to_lowercase, later),
     }
 }
 
 /// The first letter whose case only newer versions of Unicode know.
 const FIRST_LATER_LETTER: u32 = 0x180;
 
-/// Letters that got their case after Unicode 9.0.0.
-const LATER_LETTERS: [RangeInclusive<u32>; 9] = [
+/// Letters that got their case after a version of Unicode.
+pub(super) type Later = &'static [&'static [RangeInclusive<u32>]];
+
+pub(super) const AFTER_5_2_0: Later = &[&FROM_6_0_0, &FROM_10_0_0];
+pub(super) const AFTER_9_0_0: Later = &[&FROM_10_0_0];
+
+const FROM_6_0_0: [RangeInclusive<u32>; 21] = [
+    0x37F..=0x37F,
+    0x3F3..=0x3F3,
+    0x526..=0x52F,
+    0x10C7..=0x10C7,
+    0x10CD..=0x10CD,
+    0x13A0..=0x13FD,
+    0x1C80..=0x1C88,
+    0x2CF2..=0x2CF3,
+    0x2D27..=0x2D27,
+    0x2D2D..=0x2D2D,
+    0xA660..=0xA661,
+    0xA698..=0xA69B,
+    0xA78D..=0xA78D,
+    0xA790..=0xA7B7,
+    0xAB53..=0xAB53,
+    0xAB70..=0xABBF,
+    0x104B0..=0x104FB,
+    0x10C80..=0x10CB2,
+    0x10CC0..=0x10CF2,
+    0x118A0..=0x118DF,
+    0x1E900..=0x1E943,
+];
+
+const FROM_10_0_0: [RangeInclusive<u32>; 9] = [
     0x1C89..=0x1C8A,
     0x1C90..=0x1CBF,
     0x2C2F..=0x2C2F,
@@ -145,9 +174,9 @@ const LATER_LETTERS: [RangeInclusive<u32>; 9] = [
 ];
 
 /// The one letter that another becomes; what becomes several stays, as what has no case does.
-fn single<M: Iterator<Item = char>>(code_point: u32, map: impl Fn(char) -> M) -> u32 {
+fn single<M: Iterator<Item = char>>(code_point: u32, map: impl Fn(char) -> M, later: Later) -> u32 {
     let Some(letter) = char::from_u32(code_point) else { return code_point };
-    let is_later = |letter: u32| LATER_LETTERS.iter().any(|range| range.contains(&letter));
+    let is_later = |letter: u32| later.iter().any(|ranges| ranges.iter().any(|range| range.contains(&letter)));
     let mut mapped = map(letter);
     match (mapped.next().map(u32::from), mapped.next()) {
         (Some(one), None) if !is_later(code_point) && !is_later(one) => one,

@@ -1,7 +1,7 @@
 //! CREATE TABLE: a whole definition at once.
 
 use storage::schema::{IndexDefinition, TableDefinition, TableOptions, same_name};
-use storage::{LockedTables, Relatives, UnfinishedTable};
+use storage::{DefinitionKind, LockedTables, Relatives, UnfinishedTable};
 
 use super::computed::{self, ComputedSpec};
 use super::{Context, Outcome, check, column, foreign_key, index, options, partition, sequence};
@@ -42,10 +42,11 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
     if engine.database(database).is_none() {
         return Err(Error::unknown_database(database));
     }
-    // Without a lock this may be wrong either way; what is there now is answered at once.
+    // Without a lock this may be wrong either way; what is there now is answered at once. A view has its name, too.
+    let is_view = || !create.or_replace && engine.definition(DefinitionKind::View, database, name).is_some();
     let there = match create.temporary {
         true => context.wait.temporary_table(database, name).is_some(),
-        false => engine.table(database, name).is_some(),
+        false => engine.table(database, name).is_some() || is_view(),
     };
     if taken(there)? {
         return Outcome::nothing();

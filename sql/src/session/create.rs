@@ -20,7 +20,7 @@
 //! replicas `bench/tests/create_select.rs`.
 
 use storage::schema::same_name;
-use storage::{LockedTables, Relatives, Table, Trx, TrxOptions, UnfinishedTable};
+use storage::{DefinitionKind, LockedTables, Relatives, Table, Trx, TrxOptions, UnfinishedTable};
 
 use super::{Done, Session, cached, set};
 use crate::catalog::{OrSqlError, database_of, storage_error};
@@ -112,7 +112,9 @@ impl Session {
         }
         // What is there now is answered at once.
         let mut locked = None;
-        let mut is_taken = engine.table(database, name).is_some() && !create.or_replace;
+        let is_there =
+            engine.table(database, name).is_some() || engine.definition(DefinitionKind::View, database, name).is_some();
+        let mut is_taken = is_there && !create.or_replace;
         if !is_taken {
             let names = engine.lock_definitions(&[(database, name)], Relatives::Along, wait).or_sql()?;
             is_taken = names.find(database, name).is_some() && !create.or_replace;

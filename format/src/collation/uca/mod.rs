@@ -41,6 +41,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use super::order::{self, Alphabet, Character};
+use super::unicode;
 use super::wide::Encoding;
 use contraction::{Contraction, Contractions};
 use tailoring::Tailoring;
@@ -159,8 +160,13 @@ impl Uca {
         self.version.levels()
     }
 
-    pub const fn is_of_9_0_0(&self) -> bool {
-        matches!(self.version, Version::V9_0_0(_))
+    /// The letters that got their case after the version; None: it is that of an older table.
+    pub const fn case_of_unicode(&self) -> Option<unicode::Later> {
+        match self.version {
+            Version::V4_0_0 => None,
+            Version::V5_2_0 => Some(unicode::AFTER_5_2_0),
+            Version::V9_0_0(_) => Some(unicode::AFTER_9_0_0),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Literals, and the signs before them.
 
-use format::collation::{Charset, collation};
+use format::collation::{Charset, CollationId, collation};
 use format::value::{Decimal, Value, parse_date, parse_datetime, parse_time};
 
 use super::{Binder, charset_by_name, condition};
@@ -77,11 +77,19 @@ impl Binder<'_> {
             }
             Literal::Timestamp(text) => {
                 let parsed = parse_datetime(text);
+                let fsp = parsed.flags.fraction_digits.min(6);
+                // An offset from UTC: what the clock shows then in the session's zone is known when the statement runs.
+                if parsed.flags.zone.is_some() && !is_bad_date(&parsed.flags, Zeros::Refused, self.mode) {
+                    let length = text.len() as u32;
+                    let ty = TypeInfo::string(length, CollationId::UTF8MB4_BIN, Coercibility::Literal).not_null();
+                    let expr = Box::new(Expr::constant(Value::Bytes(text.clone()), ty));
+                    let node = Node::Cast { expr, to: CastType::DateTime { fsp } };
+                    return Ok(Expr { node, ty: TypeInfo::datetime(fsp) });
+                }
                 let bad = is_bad_date(&parsed.flags, Zeros::Allowed, self.mode) || parsed.flags.truncated;
                 if bad {
                     return Err(Error::wrong_date_type("DATETIME", &quoted(text)));
                 }
-                let fsp = parsed.flags.fraction_digits.min(6);
                 Expr::constant(Value::DateTime(parsed.value), TypeInfo::datetime(fsp).not_null())
             }
         })
