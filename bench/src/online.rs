@@ -145,9 +145,13 @@ pub fn play(arguments: &Arguments) -> io::Result<Outcome> {
         let more = vec!["--secure-file-priv=".to_string()];
         let options = Options { pool: arguments.pool.clone(), log: "1G".into(), more, ..Options::default() };
         let server = Server::create(kind, &scratch.0.join(name), &options)?;
-        let mut client = server.connect().map_err(io::Error::other)?;
-        client.set_patience(Duration::from_secs(3600))?;
-        outcome.loaded.push(load(&mut client, &server, kind, &file)?);
+        let mut loaded = load(&server, kind, &file)?;
+        // What is still in the pool reaches the file before that is looked at.
+        let directory = server.stop()?;
+        loaded.allocated_bytes = disk_usage(&directory.join("data/online/t.ibd"))?.0;
+        outcome.loaded.push(loaded);
+        let server = Server::start(kind, &directory, &options)?;
+        let client = connect(&server)?;
         for other in &peers {
             other.server.resume()?;
         }
@@ -207,26 +211,29 @@ fn write_rows(file: &Path, rows: u64) -> io::Result<()> {
     out.flush()
 }
 
-fn load(client: &mut Client, server: &Server, kind: Kind, file: &Path) -> io::Result<Loaded> {
+fn connect(server: &Server) -> io::Result<Client> {
+    let mut client = server.connect().map_err(io::Error::other)?;
+    client.set_patience(Duration::from_secs(3600))?;
+    client.query("CREATE DATABASE IF NOT EXISTS online").map_err(io::Error::other)?;
+    must(&mut client, "USE online")?;
+    Ok(client)
+}
+
+fn load(server: &Server, kind: Kind, file: &Path) -> io::Result<Loaded> {
+    let client = &mut connect(server)?;
     let compressed = match kind {
         Kind::Glassine => "COMPRESSION = 'zstd'",
         Kind::MariaDb => "PAGE_COMPRESSED = 1",
     };
-    must(client, "CREATE DATABASE online")?;
-    must(client, "USE online")?;
     must(client, &format!("CREATE TABLE t ({COLUMNS}) ENGINE = InnoDB {compressed}"))?;
     let (before, start) = (server.usage(), Instant::now());
     must(client, &format!("LOAD DATA INFILE '{}' INTO TABLE t", file.display()))?;
     let (seconds, after) = (start.elapsed().as_secs_f64(), server.usage());
-    // What is still in the pool is written before the file is looked at.
-    must(client, "FLUSH TABLES t FOR EXPORT")?;
-    let allocated_bytes = disk_usage(&server.directory.join("data/online/t.ibd"))?.0;
-    must(client, "UNLOCK TABLES")?;
     Ok(Loaded {
         seconds,
         cpu_seconds: after.cpu_seconds - before.cpu_seconds,
         written_bytes: after.written_bytes - before.written_bytes,
-        allocated_bytes,
+        allocated_bytes: 0,
     })
 }
 
@@ -267,9 +274,7 @@ fn beside_writers(peer: &mut Peer, statement: &str, arguments: &Arguments) -> io
 
 /// Transactions until it is told to stop: when each began and ended.
 fn write(server: &Server, rows: u64, number: u64, stop: &AtomicBool) -> io::Result<Vec<(Instant, Instant)>> {
-    let mut client = server.connect().map_err(io::Error::other)?;
-    client.set_patience(Duration::from_secs(600))?;
-    must(&mut client, "USE online")?;
+    let mut client = connect(server)?;
     let mut random = StdRng::seed_from_u64(number);
     let mut spans = Vec::new();
     while !stop.load(Ordering::Relaxed) {
