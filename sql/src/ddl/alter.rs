@@ -3,7 +3,8 @@
 //! The statement has the table's name, those that it mentions, and those of tables that foreign keys connect it with, for
 //! itself before it looks at anything: what it decides holds until it is done.
 
-use format::value::ColumnType;
+use format::collation::{CollationId, collation};
+use format::value::{ColumnType, LobSize};
 use storage::schema::{ColumnDefault, same_name};
 use storage::{Relatives, Table};
 
@@ -140,9 +141,13 @@ fn relatives(alter: &AlterTable) -> Relatives {
 /// is free. FIRST and AFTER speak of the columns as they become.
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
+    /// New columns have the character set that the table gets.
+    Options,
     DropsKeys,
     /// Names of indexes that stay: those before the statement, too, so that two can exchange theirs.
     RenamesKeys,
+    /// Of those that stay, by their new names.
+    ShowsKeys,
     DropsColumns,
     /// Columns that stay.
     Changes,
@@ -154,11 +159,13 @@ enum Phase {
 impl Phase {
     fn of(action: &AlterAction) -> Phase {
         match action {
+            AlterAction::Options(_) => Phase::Options,
             AlterAction::DropIndex { .. }
             | AlterAction::DropPrimaryKey
             | AlterAction::DropForeignKey { .. }
             | AlterAction::DropCheck { .. }
             | AlterAction::DropConstraint { .. } => Phase::DropsKeys,
+            AlterAction::SetIndexVisible { .. } => Phase::ShowsKeys,
             AlterAction::RenameIndex { .. } => Phase::RenamesKeys,
             AlterAction::DropColumn { .. } => Phase::DropsColumns,
             AlterAction::ChangeColumn { .. }
@@ -193,10 +200,13 @@ impl Change {
         };
         let of = |phase: Phase| alter.actions.iter().filter(move |action| Phase::of(action) == phase);
         change.check_changed_once(alter)?;
-        for action in of(Phase::DropsKeys) {
+        for action in of(Phase::Options).chain(of(Phase::DropsKeys)) {
             change.apply(context, table, action)?;
         }
         change.rename_indexes(alter)?;
+        for action in of(Phase::ShowsKeys) {
+            change.apply(context, table, action)?;
+        }
         let indexes = change.definition.indexes.clone();
         for action in of(Phase::DropsColumns).chain(of(Phase::Changes)) {
             change.apply(context, table, action)?;
@@ -234,6 +244,7 @@ impl Change {
         }
         change.drop_unused_hidden_columns();
         check::check_foreign_keys(&change.definition)?;
+        foreign_key::check_not_null(context, table, &change.definition, &change.sources)?;
         let definition = &mut change.definition;
         if definition.columns.is_empty() {
             return Err(Error::cant_remove_all_columns());
@@ -250,6 +261,7 @@ impl Change {
         column::check_row(&definition.columns)?;
         index::settle_again(context, table, &change.sources, &definition.columns, &mut definition.indexes)?;
         index::check_auto_increment(&definition.columns, &definition.indexes)?;
+        index::check_visible(&definition.columns, &definition.indexes)?;
         fulltext::check_columns(&definition.columns, &definition.indexes)?;
         spatial::check_columns(&definition.columns, &definition.indexes)?;
         definition.indexes = index::in_order(std::mem::take(&mut definition.indexes));
@@ -306,17 +318,31 @@ impl Change {
         Ok(())
     }
 
-    /// A column is changed or renamed once: for the second action it is no longer there.
+    /// A column is changed or renamed once: for the second action it is no longer there. Who changes it says its default,
+    /// too.
     fn check_changed_once(&self, alter: &AlterTable) -> Result<()> {
+        let unknown = |name: &str| Err(Error::unknown_column(name, &self.definition.name));
         let mut changed: Vec<&str> = Vec::new();
         for action in &alter.actions {
             let (AlterAction::ChangeColumn { old, .. } | AlterAction::RenameColumn { old, .. }) = action else {
                 continue;
             };
             if changed.iter().any(|other| same_name(other, old)) {
-                return Err(Error::unknown_column(old, &self.definition.name));
+                return unknown(old);
             }
             changed.push(old);
+        }
+        let is_changed = |name: &str| {
+            let is_it =
+                |action: &AlterAction| matches!(action, AlterAction::ChangeColumn { old, .. } if same_name(old, name));
+            alter.actions.iter().any(is_it)
+        };
+        for action in &alter.actions {
+            if let AlterAction::SetDefault { column, .. } | AlterAction::SetColumnVisible { column, .. } = action
+                && is_changed(column)
+            {
+                return unknown(column);
+            }
         }
         Ok(())
     }
@@ -397,7 +423,7 @@ impl Change {
             AlterAction::SetIndexVisible { name, visible } => {
                 let at = self.index(name).ok_or_else(|| Error::key_does_not_exist(name, &self.definition.name))?;
                 if !visible && self.definition.indexes[at].primary {
-                    return Err(Error::new(3522, b"HY000", "A primary key index cannot be invisible"));
+                    return Err(index::invisible_primary_key());
                 }
                 self.definition.indexes[at].invisible = !visible;
             }
@@ -432,8 +458,18 @@ impl Change {
                 let default = self.definition.options.collation;
                 let id = crate::column_types::collation_of(charset.as_deref(), collation.as_deref(), default)?;
                 self.definition.options.collation = id;
-                for own in &mut self.definition.columns {
-                    own.ty = with_collation(&own.ty, id);
+                for (own, source) in self.definition.columns.iter_mut().zip(&self.sources) {
+                    let ty = with_collation(&own.ty, id);
+                    // A column that the statement changes has the size that it says.
+                    let stays = source.old().is_some_and(|old| table.columns[old].ty == own.ty);
+                    let ty = if stays { holding_as_much(ty, &own.ty) } else { ty };
+                    if let ColumnType::VarChar { chars, .. } = ty
+                        && chars > 0xFFFF / width(id)
+                    {
+                        return Err(Error::column_length_too_big(&own.name, u64::from(0xFFFF / width(id))));
+                    }
+                    column::convert_default(context, own, &ty)?;
+                    own.ty = ty;
                     own.explicit_collation = false;
                 }
                 self.converts = true;
@@ -481,6 +517,8 @@ impl Change {
         if context.instance.engine.database(&database).is_none() {
             return Err(Error::unknown_database(&database));
         }
+        // Of several names the last one counts.
+        self.rename = None;
         if (database.as_str(), to.name.as_str()) == (&*self.definition.database, &*self.definition.name) {
             return Ok(());
         }
@@ -509,8 +547,17 @@ fn absent(context: &Context<'_>, error: Error, if_exists: bool) -> Result<()> {
     Ok(())
 }
 
-fn with_collation(ty: &ColumnType, id: format::collation::CollationId) -> ColumnType {
+/// The most bytes that a character takes.
+fn width(id: CollationId) -> u32 {
+    u32::from(collation(id).charset.bytes_max())
+}
+
+fn with_collation(ty: &ColumnType, id: CollationId) -> ColumnType {
     match ty {
+        // Texts in no character set are bytes.
+        ColumnType::Char { chars, .. } if id == CollationId::BINARY => ColumnType::Binary { bytes: *chars },
+        ColumnType::VarChar { chars, .. } if id == CollationId::BINARY => ColumnType::VarBinary { bytes: *chars },
+        ColumnType::Text { size, .. } if id == CollationId::BINARY => ColumnType::Blob { size: *size },
         ColumnType::Char { chars, .. } => ColumnType::Char { chars: *chars, collation: id },
         ColumnType::VarChar { chars, .. } => ColumnType::VarChar { chars: *chars, collation: id },
         ColumnType::Text { size, .. } => ColumnType::Text { size: *size, collation: id },
@@ -518,4 +565,15 @@ fn with_collation(ty: &ColumnType, id: format::collation::CollationId) -> Column
         ColumnType::Set { members, .. } => ColumnType::Set { members: members.clone(), collation: id },
         other => other.clone(),
     }
+}
+
+/// A TEXT that has room for as many characters in its new character set as it had in its old one.
+fn holding_as_much(ty: ColumnType, old: &ColumnType) -> ColumnType {
+    let (ColumnType::Text { collation: to, .. }, ColumnType::Text { size, collation: from }) = (&ty, old) else {
+        return ty;
+    };
+    let bytes = u64::from(size.bytes_max() / width(*from)) * u64::from(width(*to));
+    let sizes = [LobSize::Tiny, LobSize::Regular, LobSize::Medium, LobSize::Long];
+    let holds = |one: &LobSize| one >= size && u64::from(one.bytes_max()) >= bytes;
+    ColumnType::Text { size: sizes.into_iter().find(holds).unwrap_or(LobSize::Long), collation: *to }
 }

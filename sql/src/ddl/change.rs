@@ -211,6 +211,12 @@ impl Change {
     /// Brings a changed column to where FIRST or AFTER says.
     pub fn move_column(&mut self, table: &Table, old: &str, position: &ColumnPosition) -> Result<()> {
         let Ok(ordinal) = self.old_column(table, old) else { return Ok(()) };
+        // It leaves its place before the other column is looked for.
+        if let ColumnPosition::After(name) = position
+            && same_name(name, &self.definition.columns[ordinal].name)
+        {
+            return Err(Error::unknown_column(name, &self.definition.name));
+        }
         if let Some(at) = self.place(position)? {
             let at = if at > ordinal { at - 1 } else { at };
             if at != ordinal {

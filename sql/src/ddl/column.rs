@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::expression::assign::{AssignMode, Target, assign, encode};
 use crate::expression::{Binder, Datum, NoFields, NoScope, geometry};
 use crate::parser::ast::{ColumnSpec, DefaultSpec, TypeSpec};
-use crate::types::SqlMode;
+use crate::types::{SqlMode, TypeInfo};
 
 const COMMENT_CHARS_MAX: usize = 1024;
 
@@ -185,6 +185,25 @@ pub fn default(
             Ok(ColumnDefault::Literal(stored))
         }
     }
+}
+
+/// The default of a column whose texts get another character set.
+pub fn convert_default(context: &Context<'_>, column: &mut Column, to: &ColumnType) -> Result<()> {
+    let (ColumnType::Char { .. } | ColumnType::VarChar { .. }, ColumnDefault::Literal(default)) =
+        (&column.ty, &column.default)
+    else {
+        return Ok(());
+    };
+    let value = column.ty.decode(default);
+    let target = Target { name: &column.name, ty: to, nullable: true };
+    let mut strict = *context.eval;
+    strict.strict_change = true;
+    let converted =
+        assign(Datum::from(&value), &TypeInfo::of_column(&column.ty, true), &target, AssignMode::Strict, 1, &strict)
+            .and_then(|value| stored(&value, to))
+            .map_err(|_| Error::invalid_default(&column.name))?;
+    column.default = ColumnDefault::Literal(converted);
+    Ok(())
 }
 
 fn stored(value: &Datum<'_>, ty: &ColumnType) -> Result<Vec<u8>> {

@@ -6,7 +6,7 @@ use format::value::{ColumnType, DateTime, Value, Zone};
 use storage::schema::{Column, ColumnDefault, Row, TableDefinition};
 use storage::{ColumnSource, Table};
 
-use super::Context;
+use super::{Context, stored_expression};
 use crate::error::{Error, Result};
 use crate::executor::row_rules::RowTarget;
 use crate::executor::stored::Stored;
@@ -40,6 +40,8 @@ pub struct Copier<'a> {
     rows: u64,
     /// The column that becomes AUTO_INCREMENT, and the next value for rows that have none.
     numbered: Option<(usize, u64)>,
+    /// The first number of a new AUTO_INCREMENT column.
+    first_number: u64,
     rules: RowRules,
     new_columns: Vec<Column>,
     /// Rows are held to the constraints.
@@ -62,7 +64,7 @@ enum From {
     Constant(Option<Vec<u8>>),
     /// Computed from the row.
     Computed,
-    /// 1, 2, 3 ...: a new AUTO_INCREMENT column.
+    /// Numbers that follow each other: a new AUTO_INCREMENT column.
     Sequence,
     /// A new column that has no value for rows that exist.
     Missing,
@@ -75,7 +77,10 @@ impl<'a> Copier<'a> {
         definition: &TableDefinition,
         sources: &[Source],
         holds_rows: bool,
+        auto_increment: Option<u64>,
     ) -> Result<Copier<'a>> {
+        // Where AUTO_INCREMENT= says where to begin, rows begin there.
+        let first_number = auto_increment.unwrap_or(1).max(1);
         let mut columns = Vec::with_capacity(sources.len());
         let mut numbered = None;
         let is_same = |column: &Column, old: &Column| column.ty.keeps_values_of(&old.ty) && (column.nullable || !old.nullable);
@@ -103,7 +108,7 @@ impl<'a> Copier<'a> {
                     // NULLs of a column that becomes NOT NULL are converted like any value that does not fit.
                     match is_same(column, old) {
                         true => From::Bytes(*ordinal),
-                        false => From::Converted(*ordinal, old.ty.clone(), TypeInfo::of_column(&old.ty, old.nullable)),
+                        false => From::Converted(*ordinal, old.ty.clone(), shown_type(old)),
                     }
                 }
                 Source::New if column.auto_increment => From::Sequence,
@@ -118,14 +123,28 @@ impl<'a> Copier<'a> {
                 && column.auto_increment
                 && !table.columns[*ordinal].auto_increment
             {
-                numbered = Some((columns.len(), 1));
+                numbered = Some((columns.len(), first_number));
             }
             let (name, ty, nullable) = (column.name.clone(), column.ty.clone(), column.nullable);
             columns.push(CopiedColumn { name, ty, nullable, from });
         }
-        let rules = RowRules::new(context.eval, &definition.columns, &definition.checks)?;
+        // A constraint of values that stay holds as it did before: rows may have passed `check_constraint_checks = 0`.
+        let stays = |name: &String| {
+            let is_it = |column: &CopiedColumn| storage::same_name(&column.name, name);
+            columns.iter().find(|column| is_it(column)).is_some_and(|column| match column.from {
+                From::Bytes(ordinal) => storage::same_name(&column.name, &table.columns[ordinal].name),
+                _ => false,
+            })
+        };
+        let mut checks = Vec::new();
+        for check in &definition.checks {
+            if holds_rows || !stored_expression::names(&check.condition)?.iter().all(stays) {
+                checks.push(check.clone());
+            }
+        }
+        let rules = RowRules::new(context.eval, &definition.columns, &checks)?;
         let new_columns = definition.columns.clone();
-        Ok(Copier { context, columns, rows: 0, numbered, rules, new_columns, holds_rows, failure: None })
+        Ok(Copier { context, columns, rows: 0, numbered, first_number, rules, new_columns, holds_rows, failure: None })
     }
 
     /// The one value that all rows that exist get in a new column. None = each row has its own, or none will do.
@@ -245,7 +264,11 @@ impl<'a> Copier<'a> {
                 From::Missing => Err(missing(column, self.rows)),
                 From::Sequence => {
                     let mut out = Vec::new();
-                    encode(Datum::UInt(self.rows), &column.ty, &mut out)?;
+                    let number = Datum::UInt(self.first_number.saturating_add(self.rows - 1));
+                    let target = Target { name: &column.name, ty: &column.ty, nullable: false };
+                    let number =
+                        assign(number, &TypeInfo::bigint_unsigned(20), &target, AssignMode::Strict, self.rows, &eval)?;
+                    encode(number, &column.ty, &mut out)?;
                     Ok(Some(out))
                 }
                 From::Converted(ordinal, old, source) => {
@@ -258,15 +281,30 @@ impl<'a> Copier<'a> {
                     if value.is_null() && !column.nullable && strict {
                         return Err(Error::data_truncated(&column.name, self.rows));
                     }
-                    if let (Datum::UInt(0), ColumnType::Enum { .. }, ColumnType::Enum { .. }) =
-                        (&value, old, &column.ty)
-                    {
+                    // NULL becomes the error value, too, and not the first member.
+                    let is_error = match &value {
+                        Datum::UInt(0) => matches!(old, ColumnType::Enum { .. }),
+                        value => value.is_null() && !column.nullable,
+                    };
+                    if is_error && matches!(column.ty, ColumnType::Enum { .. }) {
+                        if value.is_null() {
+                            let truncated = Error::data_truncated(&column.name, self.rows);
+                            self.context.warn(truncated.code, truncated.message);
+                        }
                         let mut out = Vec::new();
-                        encode(value, &column.ty, &mut out)?;
+                        encode(Datum::UInt(0), &column.ty, &mut out)?;
                         return Ok(Some(out));
                     }
                     let target = Target { name: &column.name, ty: &column.ty, nullable: column.nullable };
-                    let value = assign(value, source, &target, mode, self.rows, &eval)?;
+                    let value = if goes_by_number(old, &column.ty) && !value.is_null() {
+                        let ty = ColumnType::Int { bytes: 8, unsigned: source.unsigned };
+                        let number = TypeInfo::of_column(&ty, true);
+                        let through = Target { name: &column.name, ty: &ty, nullable: true };
+                        let value = assign(value, source, &through, mode, self.rows, &eval)?;
+                        assign(value, &number, &target, mode, self.rows, &eval)?
+                    } else {
+                        assign(value, source, &target, mode, self.rows, &eval)?
+                    };
                     if value.is_null() {
                         return Ok(None);
                     }
@@ -299,11 +337,12 @@ fn shown_value(old: &ColumnType, new: &ColumnType, stored: &[u8], zone: Zone) ->
     }
 }
 
-/// Whether rows that exist can get the zero of a type: there is none of geometries, and modes may refuse that of dates.
+/// Whether rows that exist can get the zero of a type: there is none of geometries, and modes may refuse that of dates. As
+/// in MySQL a TIMESTAMP is no date here.
 fn has_zero(context: &Context<'_>, ty: &ColumnType) -> bool {
     match ty {
         ColumnType::Geometry { .. } => false,
-        ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => {
+        ColumnType::Date | ColumnType::DateTime { .. } => {
             let mode = context.eval.mode;
             !(mode.is_strict() && mode.has(SqlMode::NO_ZERO_DATE))
         }
@@ -319,6 +358,22 @@ fn missing(column: &CopiedColumn, row: u64) -> Error {
         _ => ("datetime", "0000-00-00 00:00:00"),
     };
     Error::incorrect_temporal(kind, zero, &column.name, row)
+}
+
+/// Whether values become integers on their way: bits that become something else, and what becomes bits. As in MySQL the
+/// bits of a BLOB or TEXT are bytes.
+fn goes_by_number(old: &ColumnType, new: &ColumnType) -> bool {
+    let bits = |ty: &ColumnType| matches!(ty, ColumnType::Bit { .. });
+    bits(old) != bits(new) && !matches!(new, ColumnType::Blob { .. } | ColumnType::Text { .. })
+}
+
+/// What a column's values become as texts: with its zeros.
+fn shown_type(column: &Column) -> TypeInfo {
+    let info = TypeInfo::of_column(&column.ty, column.nullable);
+    match column.zerofill {
+        Some(width) => TypeInfo { zerofill: true, length: u32::from(width), ..info },
+        None => info,
+    }
 }
 
 /// What rows that exist get in a new column.

@@ -186,6 +186,7 @@ fn complete(
     check_counts(&definition)?;
     // The index that a foreign key needs may be the one that the counter needs.
     index::check_auto_increment(&definition.columns, &definition.indexes)?;
+    index::check_visible(&definition.columns, &definition.indexes)?;
     if context.settings.sql_require_primary_key && !has_primary_key(&definition) {
         return Err(Error::primary_key_required());
     }

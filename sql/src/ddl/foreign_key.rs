@@ -6,10 +6,36 @@
 
 use storage::schema::foreign_key::{is_served, ordinals};
 use storage::schema::{ForeignKey, IndexDefinition, ReferentialAction, TableDefinition, same_name};
+use storage::{ForeignKeyRefusal, Table};
 
+use super::copy::Source;
 use super::{Context, check_name, index};
 use crate::error::{Error, Result};
 use crate::parser::ast::{ForeignKeySpec, IndexPartSpec, IndexSpec};
+
+/// Outside of the strict modes NULLs become zeros where a column becomes NOT NULL, and perhaps no parent has these.
+pub fn check_not_null(
+    context: &Context<'_>,
+    table: &Table,
+    definition: &TableDefinition,
+    sources: &[Source],
+) -> Result<()> {
+    if context.settings.sql_mode.is_strict() || !context.settings.foreign_key_checks {
+        return Ok(());
+    }
+    for key in &definition.foreign_keys {
+        let becomes_not_null = |name: &str| {
+            let old = table.columns.iter().position(|column| same_name(&column.name, name))?;
+            let new = sources.iter().position(|source| source.old() == Some(old))?;
+            (table.columns[old].nullable && !definition.columns[new].nullable).then_some(())
+        };
+        if let Some(column) = key.columns.iter().find(|name| becomes_not_null(name).is_some()) {
+            let (column, constraint) = (column.clone(), key.name.clone());
+            return Err(Error::foreign_key_refused(&ForeignKeyRefusal::ChangeColumn { column, constraint, of: None }));
+        }
+    }
+    Ok(())
+}
 
 /// Adds foreign keys to a definition, and answers the indexes that it lacks for them.
 pub fn add(

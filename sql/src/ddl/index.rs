@@ -240,6 +240,25 @@ pub fn check_auto_increment(columns: &[Column], indexes: &[IndexDefinition]) -> 
     if automatic.next().is_some() || !leads { Err(Error::wrong_auto_key()) } else { Ok(()) }
 }
 
+/// Without a primary key the first unique index whose columns are NOT NULL stands for it, and has to be visible, too.
+pub fn check_visible(columns: &[Column], indexes: &[IndexDefinition]) -> Result<()> {
+    if indexes.iter().any(|index| index.primary) {
+        return Ok(());
+    }
+    let is_whole = |part: &IndexPart| {
+        let column = &columns[part.column];
+        !column.nullable && !column.is_hidden() && part.prefix_chars.is_none() && part.elements.is_none()
+    };
+    match indexes.iter().find(|index| index.unique && index.parts.iter().all(is_whole)) {
+        Some(index) if index.invisible => Err(invisible_primary_key()),
+        _ => Ok(()),
+    }
+}
+
+pub fn invisible_primary_key() -> Error {
+    Error::new(3522, b"HY000", "A primary key index cannot be invisible")
+}
+
 /// MySQL keeps the primary key first, then unique keys, then the rest; full-text ones stand last.
 pub fn in_order(mut indexes: Vec<IndexDefinition>) -> Vec<IndexDefinition> {
     indexes.sort_by_key(|index| match (index.primary, index.unique, index.fulltext.is_some()) {

@@ -126,7 +126,8 @@ fn optimize(context: &Context<'_>, table: &Arc<Table>) -> Result<()> {
             let locked = locked.map_err(storage_error)?;
             let alteration = locked.alter(database, name).map_err(storage_error)?;
             let router = Router::new(context, &alteration.definition)?;
-            let divides = table.is_partitioned();
+            // Another session may have divided it since it was found.
+            let divides = alteration.table().is_partitioned();
             let mut route = |values: &[Option<&[u8]>]| router.place(values);
             let copied = alteration.copy(None, if divides { Some(&mut route) } else { None });
             if let Some(error) = router.failure.take() {

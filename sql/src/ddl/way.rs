@@ -209,7 +209,8 @@ impl Change {
         if self.has_same_columns(table) || self.way(table, true) != Way::Instant {
             return Ok(None);
         }
-        Ok(Copier::new(context, table, &self.definition, &self.sources, self.holds_rows)?.sources())
+        Ok(Copier::new(context, table, &self.definition, &self.sources, self.holds_rows, self.auto_increment)?
+            .sources())
     }
 
     /// Copies the rows by `run`, and says what stopped it.
@@ -224,7 +225,7 @@ impl Change {
         ) -> storage::Result<(Arc<Table>, u64)>
         + 't,
     ) -> Result<u64> {
-        let mut copier = Copier::new(context, table, definition, &self.sources, self.holds_rows)?;
+        let mut copier = Copier::new(context, table, definition, &self.sources, self.holds_rows, self.auto_increment)?;
         let same = copier.is_identity();
         let mut map = |row: &Row| copier.row(row);
         let router = Router::new(context, definition)?;

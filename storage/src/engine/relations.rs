@@ -184,7 +184,7 @@ impl Engine {
             let was = before.and_then(|(old, before)| Some(&old.columns[old.column(&before.columns[place])?]));
             if let Some(was) = was
                 && checks
-                && (!is_only_longer(was, column) || was.nullable && !column.nullable)
+                && !is_only_longer(was, column)
             {
                 let column = was.name.clone();
                 return Err(Refusal::ChangeColumn { column, constraint: constraint(), of: None }.into());
