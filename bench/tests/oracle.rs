@@ -3,12 +3,21 @@
 //! Scripts in `tests/oracle/*.sql` are read first, then random statements from a
 //! seed (`ORACLE_SEED` replays one). A statement that Glassine does not support
 //! yet (1235) is counted, never compared. Where MySQL and MariaDB themselves
-//! differ, the script avoids the ground.
+//! differ, the script avoids the ground. Rounds of ALTER TABLE, of foreign keys
+//! and of partitions are in files of their own.
 
+#[path = "oracle/alters.rs"]
+mod alters;
+#[path = "oracle/divided.rs"]
+mod divided;
+#[path = "oracle/families.rs"]
+mod families;
 #[path = "oracle/geometries.rs"]
 mod geometries;
 #[path = "oracle/queries.rs"]
 mod queries;
+#[path = "oracle/rounds.rs"]
+mod rounds;
 #[path = "oracle/statements.rs"]
 mod statements;
 #[path = "oracle/tables.rs"]
