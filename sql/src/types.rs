@@ -60,7 +60,7 @@ pub enum Kind {
 
 /// The ways of the planner that `optimizer_switch` turns on and off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Switches(u8);
+pub struct Switches(u16);
 
 impl Switches {
     pub const DERIVED_MERGE: Switches = Switches(1);
@@ -70,9 +70,12 @@ impl Switches {
     pub const SUBQUERY_CACHE: Switches = Switches(1 << 4);
     pub const HASH_JOIN: Switches = Switches(1 << 5);
     pub const INDEX_MERGE: Switches = Switches(1 << 6);
-    pub const ALL: Switches = Switches(u8::MAX);
+    /// Off, unless it is asked for.
+    pub const USE_INVISIBLE_INDEXES: Switches = Switches(1 << 8);
+    /// All that are on by default.
+    pub const DEFAULT: Switches = Switches(0xFF);
 
-    const NAMES: [(&str, Switches); 9] = [
+    const NAMES: [(&str, Switches); 10] = [
         ("derived_merge", Switches::DERIVED_MERGE),
         ("derived_condition_pushdown", Switches::DERIVED_CONDITION_PUSHDOWN),
         ("semijoin", Switches::SEMIJOIN),
@@ -82,16 +85,19 @@ impl Switches {
         ("hash_join", Switches::HASH_JOIN),
         ("index_merge", Switches::INDEX_MERGE),
         ("index_merge_union", Switches::INDEX_MERGE),
+        ("use_invisible_indexes", Switches::USE_INVISIBLE_INDEXES),
     ];
 
-    /// From the text of the variable. What it does not name is on.
+    /// From the text of the variable. What it does not name is as by default.
     pub fn of_text(text: &str) -> Switches {
-        let mut switches = Switches::ALL;
-        for flag in text.split(',') {
-            let off = flag.split_once('=').filter(|(_, value)| value.trim().eq_ignore_ascii_case("off"));
-            let named = off.and_then(|(name, _)| Switches::NAMES.iter().find(|(known, _)| *known == name.trim()));
-            if let Some((_, switch)) = named {
+        let mut switches = Switches::DEFAULT;
+        for (name, value) in text.split(',').filter_map(|flag| flag.split_once('=')) {
+            let named = Switches::NAMES.iter().find(|(known, _)| *known == name.trim());
+            let Some((_, switch)) = named else { continue };
+            if value.trim().eq_ignore_ascii_case("off") {
                 switches.0 &= !switch.0;
+            } else if *switch == Switches::USE_INVISIBLE_INDEXES {
+                switches.0 |= switch.0;
             }
         }
         switches
@@ -277,6 +283,15 @@ impl TypeInfo {
     }
 
     /// The type that a column's values have in expressions.
+    /// That of a table's column, with its ZEROFILL.
+    pub fn of_stored(column: &storage::Column) -> TypeInfo {
+        let info = TypeInfo::of_column(&column.ty, column.nullable);
+        match column.zerofill {
+            Some(width) => TypeInfo { zerofill: true, length: u32::from(width), ..info },
+            None => info,
+        }
+    }
+
     pub fn of_column(ty: &ColumnType, nullable: bool) -> TypeInfo {
         let text = |kind, length, id| TypeInfo { kind, ..TypeInfo::string(length, id, Coercibility::Implicit) };
         let info = match ty {

@@ -163,6 +163,12 @@ fn is_known(statement: &str, how: &str, last: &str) -> bool {
         || (says(&["SET DEFAULT"]) && refused("0 rows", "ERROR 1054"))
         // An index that the same statement renames or drops with its columns is not there for IGNORED.
         || (says(&["IGNORED"]) && refused("0 rows", "ERROR 1176"))
+        // A unique index that stands for the primary key may be ignored.
+        || refused("ERROR 3522", "0 rows")
+        // Dropping a column whose index goes in the same statement.
+        || (says(&["DROP INDEX", "DROP COLUMN"]) && how.contains("oracle: ERROR 1072"))
+        // Which rows of a table without a primary key get which number.
+        || (statement.starts_with("SELECT") && says(&["ADD COLUMN", "AUTO_INCREMENT"]))
         // Several character sets in one statement.
         || how.contains("oracle: ERROR 1302")
         // What is too large a number for a time or for bits becomes zero.

@@ -83,8 +83,9 @@ impl<'a> Copier<'a> {
         let first_number = auto_increment.unwrap_or(1).max(1);
         let mut columns = Vec::with_capacity(sources.len());
         let mut numbered = None;
-        let is_same =
-            |column: &Column, old: &Column| column.ty.keeps_values_of(&old.ty) && (column.nullable || !old.nullable);
+        let is_same = |column: &Column, old: &Column| {
+            column.ty.keeps_values_of(&old.ty) && column.zerofill == old.zerofill && (column.nullable || !old.nullable)
+        };
         // Where a value changes, those that are computed from it may. Expressions are compared by their text, so each name
         // in it must mean the column that it meant.
         let keeps_values = definition.columns.iter().zip(sources).all(|(column, source)| match source {

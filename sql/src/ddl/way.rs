@@ -178,7 +178,14 @@ impl Change {
             let takes_a_name = !storage::same_name(&old.name, &column.name)
                 && table.columns.iter().any(|other| storage::same_name(&other.name, &column.name))
                 && self.definition.columns.iter().any(|column| column.generated.is_some());
-            if !column.ty.keeps_values_of(&old.ty) || old.generated != column.generated || takes_a_name {
+            // Expressions see the zeros of a number.
+            let has_other_zeros = old.zerofill != column.zerofill
+                && self.definition.columns.iter().any(|column| column.generated.is_some());
+            if !column.ty.keeps_values_of(&old.ty)
+                || has_other_zeros
+                || old.generated != column.generated
+                || takes_a_name
+            {
                 way = Way::Copy;
             }
             // Rows without a number get one.

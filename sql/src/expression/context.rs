@@ -127,7 +127,7 @@ pub trait SessionState {
     }
     /// What the planner may do.
     fn optimizer_switches(&self) -> Switches {
-        Switches::ALL
+        Switches::DEFAULT
     }
     /// Whether a view without a key may be changed with LIMIT.
     fn updatable_views_with_limit(&self) -> bool {

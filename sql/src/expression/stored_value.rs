@@ -10,7 +10,7 @@ use super::{Binder, Datum, EvalContext, Expr, Fields, Scope};
 use crate::error::{Error, Result};
 use crate::parser::ast::ColumnName;
 use crate::parser::parse_expression;
-use crate::types::SqlMode;
+use crate::types::{SqlMode, TypeInfo};
 
 /// The value of stored bytes, borrowed where it is a string.
 #[inline]
@@ -82,6 +82,7 @@ impl Scope for OwnColumns<'_> {
     fn column(&self, name: &ColumnName) -> Result<Expr> {
         let at = self.columns.iter().position(|column| storage::same_name(&column.name, &name.name));
         let at = at.ok_or_else(|| Error::unknown_column(&name.name, "field list"))?;
-        Ok(Expr::column(at, &self.columns[at].ty, self.columns[at].nullable))
+        let column = &self.columns[at];
+        Ok(Expr { ty: TypeInfo::of_stored(column), ..Expr::column(at, &column.ty, column.nullable) })
     }
 }

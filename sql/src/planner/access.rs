@@ -207,7 +207,7 @@ impl<'f, 'c> Facts<'f, 'c> {
     fn of(context: &'f PlanContext<'c>, source: &'f Source, table: &'f Arc<Table>) -> Facts<'f, 'c> {
         let statistics = context.instance.engine.table_statistics(table);
         let total = (statistics.rows as f64).max(1.0);
-        let (allowed, forced) = allowed_indexes(source, table);
+        let (allowed, forced) = allowed_indexes(context, source, table);
         Facts { context, source, table, statistics, total, allowed, forced }
     }
 }
@@ -345,7 +345,7 @@ pub fn distinct_values(context: &PlanContext<'_>, source: &Source, column: usize
 
 /// An access that yields an index's order: `number` scanned whole.
 pub fn scan_choice(context: &PlanContext<'_>, source: &Source, table: &Arc<Table>, number: usize) -> Option<Choice> {
-    let (allowed, _) = allowed_indexes(source, table);
+    let (allowed, _) = allowed_indexes(context, source, table);
     if !allowed[number] || table.indexes[number].is_hidden() || table.indexes[number].has_several_entries() {
         return None;
     }
@@ -378,8 +378,9 @@ fn is_covering(source: &Source, table: &Table, number: usize) -> bool {
 }
 
 /// Which indexes the hints leave, and whether a hint forces one.
-fn allowed_indexes(source: &Source, table: &Table) -> (Vec<bool>, bool) {
-    let mut allowed: Vec<bool> = table.indexes.iter().map(|index| !index.invisible).collect();
+fn allowed_indexes(context: &PlanContext<'_>, source: &Source, table: &Table) -> (Vec<bool>, bool) {
+    let invisible_too = context.eval.session.optimizer_switches().has(Switches::USE_INVISIBLE_INDEXES);
+    let mut allowed: Vec<bool> = table.indexes.iter().map(|index| !index.invisible || invisible_too).collect();
     let mut forced = false;
     let uses: Vec<_> = source.hints.iter().filter(|hint| hint.kind != IndexHintKind::Ignore).collect();
     let named = |names: &[String], number: usize| {

@@ -25,7 +25,7 @@ use crate::information_schema;
 use crate::parser::ast::{self, ColumnName, JoinCondition, JoinKind, Query, TableName, TableRef};
 use crate::partitions::rows::Division;
 use crate::sequences;
-use crate::types::{SqlMode, TypeInfo};
+use crate::types::{SqlMode, Switches, TypeInfo};
 
 /// One SELECT while it is being bound.
 pub struct Level<'a> {
@@ -286,7 +286,7 @@ impl<'a> Level<'a> {
         let columns = table.columns.iter().zip(names).map(|(column, name)| SourceColumn {
             name: name.unwrap_or_default().into(),
             ty: column.ty.clone(),
-            info: TypeInfo::of_column(&column.ty, column.nullable),
+            info: TypeInfo::of_stored(column),
             invisible: column.invisible,
         });
         self.add_source(SourceKind::Table(table.clone()), alias, database, columns.collect(), Vec::new())
@@ -370,13 +370,14 @@ impl<'a> Level<'a> {
         }
         let wanted = if matches!(self.read_mode, ReadMode::Exclusive(_)) { TableUse::Write } else { TableUse::Read };
         let table = self.context.open(database, &name.name, alias, wanted)?;
+        let invisible_too = self.context.eval.session.optimizer_switches().has(Switches::USE_INVISIBLE_INDEXES);
         for name in hints.iter().flat_map(|hint| &hint.indexes) {
             let primary = name.eq_ignore_ascii_case("PRIMARY") && table.indexes[0].primary;
             if !primary
                 && table
                     .index(name)
                     .map(|index| &table.indexes[index])
-                    .is_none_or(|index| index.is_hidden() || index.invisible)
+                    .is_none_or(|index| index.is_hidden() || index.invisible && !invisible_too)
             {
                 return Err(Error::key_does_not_exist(name, &table.name));
             }
@@ -384,10 +385,7 @@ impl<'a> Level<'a> {
         let columns = table.columns.iter().map(|column| SourceColumn {
             name: column.name.clone(),
             ty: column.ty.clone(),
-            info: match (column.zerofill, TypeInfo::of_column(&column.ty, column.nullable)) {
-                (Some(width), info) => TypeInfo { zerofill: true, length: u32::from(width), ..info },
-                (None, info) => info,
-            },
+            info: TypeInfo::of_stored(column),
             invisible: column.invisible,
         });
         let columns: Vec<SourceColumn> = columns.collect();

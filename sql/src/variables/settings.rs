@@ -243,7 +243,7 @@ impl Default for Settings {
             join_buffer_bytes: 256 << 10,
             tmp_table_bytes: 16 << 20,
             max_heap_table_bytes: 16 << 20,
-            optimizer_switches: Switches::ALL,
+            optimizer_switches: Switches::DEFAULT,
             sql_notes: true,
             sql_quote_show_create: true,
             foreign_key_checks: true,
