@@ -72,6 +72,11 @@ impl Binder<'_> {
 
     /// Chooses the rule of a comparison and converts what can be converted once.
     fn prepare(&self, left: &mut Expr, right: &mut Expr, operation: &str) -> Result<Comparison> {
+        self.prepare_as(left, right, operation, false)
+    }
+
+    /// The same; `listed`: one of the two is among several that the other is compared with.
+    fn prepare_as(&self, left: &mut Expr, right: &mut Expr, operation: &str, listed: bool) -> Result<Comparison> {
         // What stands beside JSON is a JSON value, whose kind its type tells.
         if left.ty.kind == Kind::Json || right.ty.kind == Kind::Json {
             for operand in [left, right] {
@@ -115,8 +120,8 @@ impl Binder<'_> {
                     return Ok(Comparison::Double);
                 }
                 let (left_kind, right_kind) = (left.ty.kind, right.ty.kind);
-                self.temporal_operand(left, right_kind, how)?;
-                self.temporal_operand(right, left_kind, how)?;
+                self.temporal_operand(left, right_kind, how, listed)?;
+                self.temporal_operand(right, left_kind, how, listed)?;
             }
             _ => {}
         }
@@ -165,8 +170,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// A constant string beside a date is read as one, and must be one. A good literal is read here.
-    fn temporal_operand(&self, expr: &mut Expr, other: Kind, how: Comparison) -> Result<()> {
+    /// A constant string beside a date is read as one, and must be one if it stands alone. A good literal is read here.
+    fn temporal_operand(&self, expr: &mut Expr, other: Kind, how: Comparison, listed: bool) -> Result<()> {
         if !expr.ty.is_string() || expr.ty.kind == Kind::Parameter || !is_fixed(expr) {
             return Ok(());
         }
@@ -193,6 +198,7 @@ impl Binder<'_> {
             return Ok(());
         }
         match functions::MOMENT_OPERANDS.iter().find(|(kind, _)| *kind == other) {
+            Some(_) if listed => self.wrap(functions::LISTED_MOMENT, expr),
             Some((_, name)) => self.wrap(name, expr),
             None => Ok(()),
         }
@@ -227,7 +233,7 @@ impl Binder<'_> {
                 operands.iter_mut().for_each(as_number);
                 [Comparison::Double; 2]
             }
-            false => [self.prepare(expr, low, "between")?, self.prepare(expr, high, "between")?],
+            false => [self.prepare_as(expr, low, "between", true)?, self.prepare_as(expr, high, "between", true)?],
         };
         Ok(between(operands, hows, negated))
     }
@@ -269,8 +275,9 @@ impl Binder<'_> {
         if all_strings {
             as_strings(&mut expr_bound, &mut list, "in")?;
         } else {
+            let listed = list.len() > 1;
             for (how, item) in &mut list {
-                *how = self.prepare(&mut expr_bound, item, "in")?;
+                *how = self.prepare_as(&mut expr_bound, item, "in", listed)?;
             }
         }
         let nullable = expr_bound.ty.nullable || list.iter().any(|(how, item)| item.ty.nullable || may_be_null(*how));

@@ -41,7 +41,9 @@ mod xml;
 
 pub use json::{JSON_VALUE, json_as_column, json_error_marker, json_path};
 pub use numeric::restart_sequences;
-pub use operand::{JSON_OPERAND, MOMENT_OPERANDS, NUMBER_OPERAND, PADDED, TIME_OPERAND, YEAR_MOMENT, YEAR_OPERAND};
+pub use operand::{
+    JSON_OPERAND, LISTED_MOMENT, MOMENT_OPERANDS, NUMBER_OPERAND, PADDED, TIME_OPERAND, YEAR_MOMENT, YEAR_OPERAND,
+};
 
 use std::borrow::Cow;
 use std::cell::RefCell;

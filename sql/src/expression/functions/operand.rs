@@ -5,7 +5,7 @@
 //! |---|---|
 //! | a YEAR, and has one or two digits | a year of 1970 to 2069 |
 //! | a column of integers or decimals, and is a text that is a number | that number, exactly |
-//! | a DATE, DATETIME or TIMESTAMP, and is a text | the moment; 1525 if it is none |
+//! | a DATE, DATETIME or TIMESTAMP, and is a text | the moment; 1525 if it is none, but among several of IN and in BETWEEN a warning and the zero date |
 //! | a YEAR, and is a date | itself: the year becomes the moment before its first day |
 //! | a TIME, and is a text | the time |
 //! | JSON, constant or not | a JSON value of its kind |
@@ -33,6 +33,8 @@ pub const TIME_OPERAND: &str = "time operand";
 pub const JSON_OPERAND: &str = "json operand";
 /// Around each CHAR column in the mode PAD_CHAR_TO_FULL_LENGTH.
 pub const PADDED: &str = "padded char";
+/// A text among several that stand beside a date.
+pub const LISTED_MOMENT: &str = "listed moment";
 /// By the kind of the column.
 pub const MOMENT_OPERANDS: [(Kind, &str); 3] =
     [(Kind::Date, "date operand"), (Kind::DateTime, "datetime operand"), (Kind::Timestamp, "timestamp operand")];
@@ -44,9 +46,10 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new(TIME_OPERAND, (1, 1), same_type, time_operand).operand(),
     Function::new(JSON_OPERAND, (1, 1), json_type, json_operand).operand(),
     Function::new(PADDED, (1, 1), same_type, padded).of_any_text(),
-    Function::new(MOMENT_OPERANDS[0].1, (1, 1), same_type, |call| moment_operand(call, "DATE")).operand(),
-    Function::new(MOMENT_OPERANDS[1].1, (1, 1), same_type, |call| moment_operand(call, "DATETIME")).operand(),
-    Function::new(MOMENT_OPERANDS[2].1, (1, 1), same_type, |call| moment_operand(call, "TIMESTAMP")).operand(),
+    Function::new(LISTED_MOMENT, (1, 1), same_type, |call| moment_operand(call, None)).operand(),
+    Function::new(MOMENT_OPERANDS[0].1, (1, 1), same_type, |call| moment_operand(call, Some("DATE"))).operand(),
+    Function::new(MOMENT_OPERANDS[1].1, (1, 1), same_type, |call| moment_operand(call, Some("DATETIME"))).operand(),
+    Function::new(MOMENT_OPERANDS[2].1, (1, 1), same_type, |call| moment_operand(call, Some("TIMESTAMP"))).operand(),
 ];
 
 /// The type stays that of the constant: it decides how other operands of an IN or BETWEEN are compared with it.
@@ -147,7 +150,7 @@ fn time_operand<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 /// A text beside a date is one. A day that its month does not have, where sql_mode allows such, is compared as it is
 /// written, behind the month's last.
-fn moment_operand<'a>(call: &Call<'a>, kind: &str) -> Result<Datum<'a>> {
+fn moment_operand<'a>(call: &Call<'a>, kind: Option<&str>) -> Result<Datum<'a>> {
     let value = call.arg(0)?;
     let Datum::Bytes(text) = &value else { return Ok(value) };
     let moment: DateTime = match comparison_moment(text, call.context.zone, call.context.mode) {
@@ -157,12 +160,16 @@ fn moment_operand<'a>(call: &Call<'a>, kind: &str) -> Result<Datum<'a>> {
             }
             moment
         }
-        // What a variable of the session has is no constant of the statement.
-        None if call.args[0].reads_user_variable() => {
-            call.context.doubt(Error::incorrect_value("datetime", &quoted(text)))?;
-            DateTime::ZERO
-        }
-        None => return Err(Error::wrong_date_type(kind, &quoted(text))),
+        None => match kind {
+            // What a variable of the session has is no constant of the statement.
+            Some(kind) if !call.args[0].reads_user_variable() => {
+                return Err(Error::wrong_date_type(kind, &quoted(text)));
+            }
+            _ => {
+                call.context.doubt(Error::incorrect_value("datetime", &quoted(text)))?;
+                DateTime::ZERO
+            }
+        },
     };
     Ok(Datum::DateTime(moment))
 }
