@@ -33,6 +33,7 @@ use storage::{ColumnSet, Engine, ReadMode, Row, ScanRange, Table, Trx, TrxOption
 
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
+use crate::variables::Settings;
 
 /// The option of tables that are sequences.
 pub const OPTION: &str = "SEQUENCE";
@@ -115,6 +116,10 @@ pub struct ServerSteps {
 }
 
 impl ServerSteps {
+    pub fn of(settings: &Settings) -> ServerSteps {
+        ServerSteps { increment: settings.auto_increment_increment, offset: settings.auto_increment_offset }
+    }
+
     fn step(self) -> i64 {
         (self.increment.max(1) as i64).min(SERVER_STEP_MAX)
     }

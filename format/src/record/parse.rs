@@ -194,6 +194,7 @@ impl Layout {
     }
 
     /// [`Layout::parse`] where records of several versions may be.
+    #[inline(never)]
     fn parse_version<'a>(&'a self, page: &'a [u8], origin: usize) -> Result<Fields<'a>> {
         let bits = info(page, origin);
         let Some(versions) = self.versions().filter(|_| bits & INSTANT == 0) else {

@@ -110,7 +110,7 @@ impl<'a> Copier<'a> {
                     // NULLs of a column that becomes NOT NULL are converted like any value that does not fit.
                     match is_same(column, old) {
                         true => From::Bytes(*ordinal),
-                        false => From::Converted(*ordinal, old.ty.clone(), shown_type(old)),
+                        false => From::Converted(*ordinal, old.ty.clone(), TypeInfo::of_stored(old)),
                     }
                 }
                 Source::New if column.auto_increment => From::Sequence,
@@ -367,15 +367,6 @@ fn missing(column: &CopiedColumn, row: u64) -> Error {
 fn goes_by_number(old: &ColumnType, new: &ColumnType) -> bool {
     let bits = |ty: &ColumnType| matches!(ty, ColumnType::Bit { .. });
     bits(old) != bits(new) && !matches!(new, ColumnType::Blob { .. } | ColumnType::Text { .. })
-}
-
-/// What a column's values become as texts: with its zeros.
-fn shown_type(column: &Column) -> TypeInfo {
-    let info = TypeInfo::of_column(&column.ty, column.nullable);
-    match column.zerofill {
-        Some(width) => TypeInfo { zerofill: true, length: u32::from(width), ..info },
-        None => info,
-    }
 }
 
 /// What rows that exist get in a new column.

@@ -22,17 +22,7 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
     let (database, name) = context.resolve(&create.table)?;
     options::check_table_name(name)?;
     let engine = &context.instance.engine;
-    let taken = |is_taken: bool| {
-        let error = Error::table_exists(name);
-        match (is_taken && !create.or_replace, create.if_not_exists) {
-            (false, _) => Ok(false),
-            (true, true) => {
-                context.note(error.code, error.message);
-                Ok(true)
-            }
-            (true, false) => Err(error),
-        }
-    };
+    let taken = |is_there: bool| context.is_taken(name, is_there && !create.or_replace, create.if_not_exists);
     let inline = create.columns.iter().filter_map(|column| column.references.as_deref());
     let keys: Vec<ForeignKeySpec> = inline.chain(&create.foreign_keys).cloned().collect();
     let like = create.like.as_ref().map(|like| context.resolve(like)).transpose()?;

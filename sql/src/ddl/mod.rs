@@ -230,6 +230,19 @@ pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
 }
 
 impl Context<'_> {
+    /// Whether CREATE has nothing to do, because there is a table of the name: IF NOT EXISTS notes it, else it is an error.
+    fn is_taken(&self, name: &str, is_there: bool, if_not_exists: bool) -> Result<bool> {
+        let error = Error::table_exists(name);
+        match (is_there, if_not_exists) {
+            (false, _) => Ok(false),
+            (true, true) => {
+                self.note(error.code, error.message);
+                Ok(true)
+            }
+            (true, false) => Err(error),
+        }
+    }
+
     fn note(&self, code: u16, message: impl Into<String>) {
         self.eval.warnings.note(code, message);
     }

@@ -21,11 +21,6 @@ use crate::sequences::{self, Definition, Giver, OPTION, ServerSteps, locked_row,
 /// How many numbers are reserved at a time if nothing is said.
 const USUAL_CACHE: i64 = 1000;
 
-fn server_steps(context: &Context<'_>) -> ServerSteps {
-    let settings = context.settings;
-    ServerSteps { increment: settings.auto_increment_increment, offset: settings.auto_increment_offset }
-}
-
 /// A sequence as CREATE SEQUENCE makes it.
 fn new_definition(said: &SequenceWords) -> Definition {
     let increment = said.increment.unwrap_or(1);
@@ -84,17 +79,7 @@ pub fn create_sequence(context: &Context<'_>, create: &CreateSequence) -> Result
     if engine.database(database).is_none() {
         return Err(Error::unknown_database(database));
     }
-    let taken = |is_taken: bool| {
-        let error = Error::table_exists(name);
-        match (is_taken && !create.or_replace, create.if_not_exists) {
-            (false, _) => Ok(false),
-            (true, true) => {
-                context.note(error.code, error.message);
-                Ok(true)
-            }
-            (true, false) => Err(error),
-        }
-    };
+    let taken = |is_there: bool| context.is_taken(name, is_there && !create.or_replace, create.if_not_exists);
     let there = match create.temporary {
         true => context.wait.temporary_table(database, name).is_some(),
         false => engine.table(database, name).is_some(),
@@ -103,7 +88,7 @@ pub fn create_sequence(context: &Context<'_>, create: &CreateSequence) -> Result
         return Outcome::nothing();
     }
     let row = new_definition(&create.said);
-    if !row.is_valid(server_steps(context)) {
+    if !row.is_valid(ServerSteps::of(context.settings)) {
         return Err(Error::sequence_out_of_range(database, name));
     }
     let locked = match create.temporary {
@@ -244,7 +229,7 @@ pub fn alter_sequence(context: &Context<'_>, alter: &AlterSequence) -> Result<Ou
     let row = locked_row(&mut trx, &table)?.ok_or_else(|| Error::sequence_structure(database, name, "no row"))?;
     let old = Definition::of_values(&table, |at| row.get(at));
     let new = altered(&old, &alter.said);
-    if !new.is_valid(server_steps(context)) {
+    if !new.is_valid(ServerSteps::of(context.settings)) {
         return Err(Error::sequence_out_of_range(database, name));
     }
     put_row(&mut trx, &table, Some(&row), &new)?;

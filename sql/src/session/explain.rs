@@ -164,7 +164,6 @@ impl ResultSink for Ran {
     }
 }
 
-/// EXPLAIN's FORMAT.
 /// The statement of a text, if it is one of those that are planned, and whole without the values of parameters.
 fn explainable(text: &str, mode: SqlMode) -> Option<Statement> {
     let parsed = parser::parse_first(text.as_bytes(), mode).ok()?.0?;
@@ -175,18 +174,10 @@ fn explainable(text: &str, mode: SqlMode) -> Option<Statement> {
         Statement::SetStatement { statement, .. } => *statement,
         statement => statement,
     };
-    let is_planned = matches!(
-        statement,
-        Statement::Query(_)
-            | Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)
-            | Statement::JoinedUpdate(_)
-            | Statement::JoinedDelete(_)
-    );
-    is_planned.then_some(statement)
+    statement.is_planned().then_some(statement)
 }
 
+/// EXPLAIN's FORMAT.
 enum ExplainForm {
     Table,
     Tree,

@@ -753,15 +753,6 @@ impl Session {
             return;
         }
         self.remember_prepared(source, parameters);
-        let is_planned = matches!(
-            prepared.statement,
-            Statement::Query(_)
-                | Statement::Insert(_)
-                | Statement::Update(_)
-                | Statement::Delete(_)
-                | Statement::JoinedUpdate(_)
-                | Statement::JoinedDelete(_)
-        );
         if let Statement::Call(call) = &prepared.statement {
             let call = call.clone();
             self.begin_statement();
@@ -771,7 +762,7 @@ impl Session {
             }
             return;
         }
-        if !is_planned {
+        if !prepared.statement.is_planned() {
             let statement = prepared.statement.clone();
             let outer = std::mem::replace(&mut self.given, parameters.into());
             let done = self.dispatch(&statement, more, sink);

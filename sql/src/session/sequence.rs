@@ -50,7 +50,7 @@ impl Session {
         if !table.is_temporary() {
             self.check_writable()?;
         }
-        let (giver, steps) = (Giver::of(table), self.server_steps());
+        let (giver, steps) = (Giver::of(table), ServerSteps::of(&self.variables.settings));
         match function {
             SequenceFunction::Set { value, is_used, cycle } => {
                 let set = giver.with(
@@ -98,7 +98,7 @@ impl Session {
     ) -> Result<()> {
         let stored: Vec<_> = (0..table.columns.len()).map(values).collect();
         let definition = Definition::of_values(table, |at| stored[at].as_deref());
-        let steps = self.server_steps();
+        let steps = ServerSteps::of(&self.variables.settings);
         if !definition.is_valid(steps) {
             return Err(Error::sequence_out_of_range(&table.database, &table.name));
         }
@@ -112,11 +112,6 @@ impl Session {
                 Ok((Counters::of(definition, steps), ()))
             },
         )
-    }
-
-    pub(super) fn server_steps(&self) -> ServerSteps {
-        let settings = &self.variables.settings;
-        ServerSteps { increment: settings.auto_increment_increment, offset: settings.auto_increment_offset }
     }
 
     /// Locks the row, changes the counters, and writes the row if it is another one then. `known`: the counters in memory,

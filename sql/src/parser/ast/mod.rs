@@ -275,6 +275,22 @@ pub enum Statement {
     Unsupported(String),
 }
 
+impl Statement {
+    /// Whether the planner makes a plan of it, which a session keeps and runs again.
+    #[inline]
+    pub fn is_planned(&self) -> bool {
+        matches!(
+            self,
+            Statement::Query(_)
+                | Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
+                | Statement::JoinedUpdate(_)
+                | Statement::JoinedDelete(_)
+        )
+    }
+}
+
 /// `[database.]table`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TableName {

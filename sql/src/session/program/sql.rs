@@ -28,18 +28,6 @@ fn answers_rows(statement: &Statement) -> bool {
     }
 }
 
-fn is_planned(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::Query(_)
-            | Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)
-            | Statement::JoinedUpdate(_)
-            | Statement::JoinedDelete(_)
-    )
-}
-
 impl Session {
     /// Runs a planned statement like one of the client's, by the plan that was kept for it.
     fn run_in_program(
@@ -188,7 +176,7 @@ impl Run<'_, '_> {
                 session.enter_statement(|| false)?;
             }
         }
-        if !is_planned(&step.statement) {
+        if !step.statement.is_planned() {
             return self.other_sql(step);
         }
         let mut kept = match self.take_slot(step.slot) {
