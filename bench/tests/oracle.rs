@@ -155,6 +155,16 @@ impl Pair {
     }
 }
 
+impl Pair {
+    /// Whether MariaDB's areas of two shapes contradict each other where ours do not.
+    fn oracle_contradicts_its_areas(&mut self, statement: &str) -> bool {
+        let agree = |answer: Result<Answer, Error>| {
+            answer.is_ok_and(|answer| answer.rows.first().is_some_and(|row| geometries::shares_agree(row)))
+        };
+        geometries::asks_shares(statement) && agree(self.ours.query(statement)) && !agree(self.oracle.query(statement))
+    }
+}
+
 /// Whether MariaDB ended the statement at its limit of time.
 fn took_too_long(how: &str) -> bool {
     how.contains("oracle: ERROR 1969")
@@ -531,19 +541,21 @@ fn random_geometries_are_answered_as_by_mariadb() {
     let Some(mut pair) = pair("oracle-geometries") else { return };
     let (seed, count) = asked_for();
     let mut author = geometries::Author::new(seed);
-    let (mut same, mut different) = (0, Vec::new());
+    let (mut same, mut known, mut different) = (0, 0, Vec::new());
     for statement in author.statements(count / 4) {
         match pair.compare(&statement) {
             Verdict::Same => same += 1,
             Verdict::Unsupported => different.push(format!("not supported: {statement}")),
             Verdict::Different(how) if took_too_long(&how) => {}
+            Verdict::Different(_) if pair.oracle_contradicts_its_areas(&statement) => known += 1,
             Verdict::Different(how) => different.push(format!("{statement}\n{how}")),
         }
         if different.len() >= 40 {
             break;
         }
     }
-    println!("{same} statements agree");
+    println!("{same} statements agree, {known} times MariaDB contradicts itself");
+    assert!(known * 50 < same, "seed {seed}: MariaDB contradicts itself {known} times, too often to be believed");
     assert!(different.is_empty(), "seed {seed}: {} statements differ:\n\n{}", different.len(), different.join("\n\n"));
 }
 
