@@ -230,14 +230,14 @@ impl RecordBuffer {
         assert!(node.kind() == Kind::NodePointer);
         let key_fields = node.fields().len() - 1;
         // A first pass, so that the second cannot fail within `build`.
-        let mut fields = source.parse(page, origin)?;
+        let mut fields = source.parse_keys(page, origin)?;
         for _ in 0..key_fields {
             if let Some(field) = fields.next() {
                 field?;
             }
         }
         let child = child.0.to_be_bytes();
-        let key = source.parse(page, origin)?.take(key_fields).map(|field| {
+        let key = source.parse_keys(page, origin)?.take(key_fields).map(|field| {
             let field = field.expect("parsed a moment ago");
             FieldData::from(field.of(page))
         });

@@ -62,7 +62,7 @@ pub fn compare_fields(page: &[u8], layout: &Layout, origin: usize, tuple: &Tuple
     if is_min_record(page, origin) {
         return Ok((Ordering::Less, 0));
     }
-    let mut fields = layout.parse(page, origin)?;
+    let mut fields = layout.parse_keys(page, origin)?;
     for (index, &key) in tuple.iter().enumerate() {
         let Some(field) = fields.next() else { break };
         let order = compare_value(&layout.fields()[index], field?.of(page), key);
@@ -87,8 +87,8 @@ pub fn compare_records(
         (false, true) => return Ok(Ordering::Greater),
         (false, false) => {}
     }
-    let mut right_fields = layout.parse(right_page, right)?;
-    for (index, field) in layout.parse(left_page, left)?.take(layout.key_fields()).enumerate() {
+    let mut right_fields = layout.parse_keys(right_page, right)?;
+    for (index, field) in layout.parse_keys(left_page, left)?.take(layout.key_fields()).enumerate() {
         let Some(other) = right_fields.next() else { break };
         let order = compare_value(&layout.fields()[index], field?.of(left_page), other?.of(right_page));
         if order != Ordering::Equal {

@@ -47,13 +47,16 @@ impl Field {
     }
 }
 
-/// The fields of a record, one by one.
+/// The fields of a record, one by one. `VERSIONS`: some of them may be absent. Walks are compiled for both, because most
+/// tables never have a row version and a query asks for each field of each row.
 #[derive(Clone)]
-pub struct Fields<'a> {
+pub struct Fields<'a, const VERSIONS: bool> {
     page: &'a [u8],
     layout: &'a Layout,
     origin: usize,
     index: usize,
+    /// One behind the last field of the walk.
+    end: usize,
     /// Where the next field's data starts.
     at: usize,
     /// One above the next length entry.
@@ -62,11 +65,11 @@ pub struct Fields<'a> {
     bitmap: usize,
     /// How many nullable fields were passed.
     nullable: usize,
-    /// Where there are row versions: those of the fields, and the record's own.
+    /// Where fields may be absent: their versions, and the record's own.
     versions: Option<(&'a RowVersions, u8)>,
 }
 
-impl<'a> Fields<'a> {
+impl<const VERSIONS: bool> Fields<'_, VERSIONS> {
     /// The index of the field that [`Iterator::next`] returns next.
     #[inline]
     pub fn index(&self) -> usize {
@@ -77,6 +80,24 @@ impl<'a> Fields<'a> {
     #[inline]
     pub fn size(&self) -> Size {
         Size { extra: (self.origin - self.lengths) as u32, data: (self.at - self.origin) as u32 }
+    }
+
+    /// The field of a number that was not passed yet.
+    #[inline]
+    fn field(mut self, index: usize) -> Result<Field> {
+        while self.index < index {
+            self.parse()?;
+        }
+        self.parse()
+    }
+
+    /// The size of the whole record.
+    #[inline]
+    fn whole(mut self) -> Result<Size> {
+        while self.index < self.end {
+            self.parse()?;
+        }
+        Ok(self.size())
     }
 
     #[inline]
@@ -93,7 +114,8 @@ impl<'a> Fields<'a> {
         let field = &self.layout.fields()[self.index];
         self.index += 1;
         let start = self.at as u32;
-        if let Some((versions, own)) = self.versions
+        if VERSIONS
+            && let Some((versions, own)) = self.versions
             && !versions.span(self.index - 1).has(own)
         {
             return Ok(Field { start, bytes: 0, null: true, external: false, absent: true });
@@ -127,12 +149,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl Iterator for Fields<'_> {
+impl<const VERSIONS: bool> Iterator for Fields<'_, VERSIONS> {
     type Item = Result<Field>;
 
     #[inline]
     fn next(&mut self) -> Option<Result<Field>> {
-        (self.index < self.layout.fields().len()).then(|| self.parse())
+        (self.index < self.end).then(|| self.parse())
     }
 }
 
@@ -166,21 +188,95 @@ impl Offsets {
     pub fn has_external(&self) -> bool {
         self.fields.iter().any(|field| field.external)
     }
+
+    #[inline]
+    fn take<const VERSIONS: bool>(&mut self, mut fields: Fields<'_, VERSIONS>) -> Result<()> {
+        self.fields.clear();
+        while fields.index < fields.end {
+            self.fields.push(fields.parse()?);
+        }
+        self.size = fields.size();
+        Ok(())
+    }
+}
+
+/// The error of a record whose kind its table does not have.
+#[cold]
+fn not_readable(page: &[u8], origin: usize) -> Error {
+    let what = "rows written after an instant ALTER, info bits";
+    Error::Unsupported { what, value: info(page, origin).into() }
 }
 
 impl Layout {
     /// Walks the fields of the record at `origin`.
     #[inline]
-    pub fn parse<'a>(&'a self, page: &'a [u8], origin: usize) -> Result<Fields<'a>> {
+    pub fn parse<'a>(&'a self, page: &'a [u8], origin: usize) -> Result<Fields<'a, true>> {
+        if self.versions().is_some() {
+            return self.parse_version(page, origin);
+        }
+        let Fields { lengths, bitmap, .. } = self.parse_plain(page, origin)?;
+        let end = self.fields().len();
+        Ok(Fields {
+            page,
+            layout: self,
+            origin,
+            index: 0,
+            end,
+            at: origin,
+            lengths,
+            bitmap,
+            nullable: 0,
+            versions: None,
+        })
+    }
+
+    /// The same of a layout without row versions.
+    #[inline]
+    pub fn parse_plain<'a>(&'a self, page: &'a [u8], origin: usize) -> Result<Fields<'a, false>> {
+        debug_assert!(self.versions().is_none(), "fields may be absent");
         if origin > page.len() || origin < HEADER_BYTES + self.null_bytes {
             return Err(Error::corrupt("record outside the page", origin));
         }
-        if self.versions().is_some() || info(page, origin) & (VERSIONED | INSTANT) != 0 {
-            return self.parse_version(page, origin);
+        if info(page, origin) & (VERSIONED | INSTANT) != 0 {
+            return Err(not_readable(page, origin));
         }
         let bitmap = origin - HEADER_BYTES;
         let lengths = bitmap - self.null_bytes;
-        Ok(Fields { page, layout: self, origin, index: 0, at: origin, lengths, bitmap, nullable: 0, versions: None })
+        let end = self.fields().len();
+        Ok(Fields {
+            page,
+            layout: self,
+            origin,
+            index: 0,
+            end,
+            at: origin,
+            lengths,
+            bitmap,
+            nullable: 0,
+            versions: None,
+        })
+    }
+
+    /// Walks the fields that records of all versions have: of a clustered leaf at least the key and the system fields.
+    #[inline]
+    pub fn parse_keys<'a>(&'a self, page: &'a [u8], origin: usize) -> Result<Fields<'a, false>> {
+        if self.versions().is_none() {
+            return self.parse_plain(page, origin);
+        }
+        let Fields { lengths, bitmap, .. } = self.parse_version(page, origin)?;
+        let end = self.trx_id_field().map_or(self.key_fields(), |trx_id| trx_id + 2);
+        Ok(Fields {
+            page,
+            layout: self,
+            origin,
+            index: 0,
+            end,
+            at: origin,
+            lengths,
+            bitmap,
+            nullable: 0,
+            versions: None,
+        })
     }
 
     /// Whether a record is of a kind that may be here, by its info bits: without the versions of an instant ALTER, unless
@@ -195,11 +291,13 @@ impl Layout {
 
     /// [`Layout::parse`] where records of several versions may be.
     #[inline(never)]
-    fn parse_version<'a>(&'a self, page: &'a [u8], origin: usize) -> Result<Fields<'a>> {
+    fn parse_version<'a>(&'a self, page: &'a [u8], origin: usize) -> Result<Fields<'a, true>> {
+        if origin > page.len() || origin < HEADER_BYTES {
+            return Err(Error::corrupt("record outside the page", origin));
+        }
         let bits = info(page, origin);
         let Some(versions) = self.versions().filter(|_| bits & INSTANT == 0) else {
-            let what = "rows written after an instant ALTER, info bits";
-            return Err(Error::Unsupported { what, value: bits.into() });
+            return Err(not_readable(page, origin));
         };
         if bits & VERSIONED != 0 && origin == HEADER_BYTES {
             return Err(Error::corrupt("record outside the page", origin));
@@ -215,20 +313,17 @@ impl Layout {
             return Err(Error::corrupt("record outside the page", origin));
         };
         let bitmap = origin - HEADER_BYTES - usize::from(own > 0);
-        let versions = Some((versions, own));
-        Ok(Fields { page, layout: self, origin, index: 0, at: origin, lengths, bitmap, nullable: 0, versions })
+        let (versions, end) = (Some((versions, own)), self.fields().len());
+        Ok(Fields { page, layout: self, origin, index: 0, end, at: origin, lengths, bitmap, nullable: 0, versions })
     }
 
     /// Finds all fields of the record at `origin`.
     #[inline]
     pub fn parse_into(&self, page: &[u8], origin: usize, offsets: &mut Offsets) -> Result<()> {
-        offsets.fields.clear();
-        let mut fields = self.parse(page, origin)?;
-        while fields.index < self.fields().len() {
-            offsets.fields.push(fields.parse()?);
+        match self.versions() {
+            None => offsets.take(self.parse_plain(page, origin)?),
+            Some(_) => offsets.take(self.parse_version(page, origin)?),
         }
-        offsets.size = fields.size();
-        Ok(())
     }
 
     /// One field of the record at `origin`. Costs nothing for the leading fields of fixed length.
@@ -244,11 +339,10 @@ impl Layout {
             let (start, bytes) = (start as u32, (end - start) as u32);
             return Ok(Field { start, bytes, null: false, external: false, absent: false });
         }
-        let mut fields = self.parse(page, origin)?;
-        while fields.index < index {
-            fields.parse()?;
+        match self.versions() {
+            None => self.parse_plain(page, origin)?.field(index),
+            Some(_) => self.parse_version(page, origin)?.field(index),
         }
-        fields.parse()
     }
 
     /// The size of the record at `origin`.
@@ -260,11 +354,10 @@ impl Layout {
             }
             return Ok(size);
         }
-        let mut fields = self.parse(page, origin)?;
-        while fields.index < self.fields().len() {
-            fields.parse()?;
+        match self.versions() {
+            None => self.parse_plain(page, origin)?.whole(),
+            Some(_) => self.parse_version(page, origin)?.whole(),
         }
-        Ok(fields.size())
     }
 
     /// Where the 13 bytes of transaction id and roll pointer start, as an offset in `page`.

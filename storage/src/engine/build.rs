@@ -186,8 +186,8 @@ impl<'t> Load<'t> {
     }
 
     fn is_duplicate(&self, record: &RecordBuffer) -> format::Result<bool> {
-        let mut others = self.layout.parse(self.last.bytes(), self.last.origin())?;
-        let fields = self.layout.parse(record.bytes(), record.origin())?.take(self.unique_fields);
+        let mut others = self.layout.parse_keys(self.last.bytes(), self.last.origin())?;
+        let fields = self.layout.parse_keys(record.bytes(), record.origin())?.take(self.unique_fields);
         for (number, field) in fields.enumerate() {
             let Some(other) = others.next() else { break };
             let (mine, other) = (field?.of(record.bytes()), other?.of(self.last.bytes()));

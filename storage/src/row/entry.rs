@@ -43,7 +43,7 @@ impl<'a> Key<'a> {
     #[inline]
     pub fn of_record(page: &'a [u8], layout: &Layout, origin: usize, fields: usize) -> Result<Key<'a>> {
         let mut key = Key::new();
-        for field in layout.parse(page, origin).map_err(damaged)?.take(fields) {
+        for field in layout.parse_keys(page, origin).map_err(damaged)?.take(fields) {
             key.push(field.map_err(damaged)?.of(page));
         }
         Ok(key)

@@ -2,7 +2,7 @@
 
 use format::ids::{RollPtr, TrxId};
 use format::page::blob::{REFERENCE_BYTES, Reference};
-use format::record::{Field, is_deleted};
+use format::record::{Field, Fields, is_deleted};
 
 use super::entry::damaged;
 use super::version::{Visible, visible};
@@ -136,13 +136,48 @@ pub(super) fn fill_if(
     origin: usize,
     columns: &ColumnSet,
     row: &mut Row,
+    passes: impl FnMut(usize, &Field) -> bool,
+) -> Result<bool> {
+    let layout = &table.rows().leaf;
+    match layout.versions() {
+        None => {
+            let fields = layout.parse_plain(page, origin).map_err(damaged)?;
+            fill_of(ctx, table, page, fields, columns, row, passes)
+        }
+        Some(_) => fill_versioned(ctx, table, page, origin, columns, row, passes),
+    }
+}
+
+/// Of a table with row versions: out of the way of those without.
+#[inline(never)]
+fn fill_versioned(
+    ctx: &Context<'_>,
+    table: &Table,
+    page: &[u8],
+    origin: usize,
+    columns: &ColumnSet,
+    row: &mut Row,
+    passes: impl FnMut(usize, &Field) -> bool,
+) -> Result<bool> {
+    let fields = table.rows().leaf.parse(page, origin).map_err(damaged)?;
+    fill_of(ctx, table, page, fields, columns, row, passes)
+}
+
+#[inline(always)]
+fn fill_of<const VERSIONS: bool>(
+    ctx: &Context<'_>,
+    table: &Table,
+    page: &[u8],
+    fields: Fields<'_, VERSIONS>,
+    columns: &ColumnSet,
+    row: &mut Row,
     mut passes: impl FnMut(usize, &Field) -> bool,
 ) -> Result<bool> {
     let clustered = &table.indexes[0];
     row.clear(table.columns.len());
     let mut left = columns.len();
-    let (key_fields, layout) = (clustered.unique_fields, &table.rows().leaf);
-    for (number, field) in layout.parse(page, origin).map_err(damaged)?.enumerate() {
+    let key_fields = clustered.unique_fields;
+    for (number, field) in fields.enumerate() {
         // Behind the system fields there is nothing but columns.
         if left == 0 && number > key_fields + 1 {
             break;
@@ -155,9 +190,9 @@ pub(super) fn fill_if(
             FieldSource::Column(column) => {
                 let column = usize::from(column);
                 if columns.contains(column) && clustered.field_of_column[column] == Some(number as u16) {
-                    match field.absent {
+                    match VERSIONS && field.absent {
                         false => set(ctx, page, &field, column, row)?,
-                        true => row.set(column, layout.absent_value(number)),
+                        true => row.set(column, table.rows().leaf.absent_value(number)),
                     }
                     left -= 1;
                 }
@@ -182,7 +217,7 @@ pub(super) fn fill_from_entry(
 ) -> Result<()> {
     let of = &table.indexes[index];
     row.clear(table.columns.len());
-    for (number, field) in table.tree(index).leaf.parse(page, origin).map_err(damaged)?.enumerate() {
+    for (number, field) in table.tree(index).leaf.parse_plain(page, origin).map_err(damaged)?.enumerate() {
         let field = field.map_err(damaged)?;
         match of.fields[number].source {
             FieldSource::Column(column) => {
