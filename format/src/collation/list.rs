@@ -1,6 +1,6 @@
 //! The collations by their numbers, which are MySQL's; those from 1024 on are MariaDB's.
 
-use super::uca::{self, ai_ci, as_cs, v4};
+use super::uca::{self, ai_ci, as_cs, as_cs_ks, v4};
 use super::{
     Charset, Collation, CollationId, Rule, latin1,
     multibyte::Multibyte,
@@ -34,7 +34,7 @@ const fn places() -> [u16; IDS] {
 }
 
 #[rustfmt::skip]
-pub(super) static COLLATIONS: [Collation; 297] = [
+pub(super) static COLLATIONS: [Collation; 301] = [
     known(1, "big5_chinese_ci", Charset::Multi(Multibyte::Big5), Rule::Multi(single::order(34))),
     known(3, "dec8_swedish_ci", Charset::Single(Single::Dec8), Rule::Tabled(single::order(0))),
     known(4, "cp850_general_ci", Charset::Single(Single::Cp850), Rule::Tabled(single::order(1))),
@@ -284,6 +284,7 @@ pub(super) static COLLATIONS: [Collation; 297] = [
     known(287, "utf8mb4_sv_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::SV)),
     known(288, "utf8mb4_tr_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::TR)),
     known(289, "utf8mb4_cs_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::CS)),
+    known(290, "utf8mb4_da_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::DA_UPPER_FIRST)),
     known(291, "utf8mb4_lt_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::LT)),
     known(292, "utf8mb4_sk_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::SK)),
     known(293, "utf8mb4_es_trad_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::ES_TRAD)),
@@ -292,9 +293,12 @@ pub(super) static COLLATIONS: [Collation; 297] = [
     known(297, "utf8mb4_hu_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::HU)),
     known(298, "utf8mb4_hr_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::HR)),
     known(300, "utf8mb4_vi_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::VI)),
+    known(303, "utf8mb4_ja_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::JA)),
+    known(304, "utf8mb4_ja_0900_as_cs_ks", Charset::Utf8mb4, Rule::Unicode(&as_cs_ks::JA)),
     known(305, "utf8mb4_0900_as_ci", Charset::Utf8mb4, Rule::Unicode(&uca::AS_CI)),
     known(306, "utf8mb4_ru_0900_ai_ci", Charset::Utf8mb4, Rule::Unicode(&ai_ci::CYRILLIC)),
     known(307, "utf8mb4_ru_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::CYRILLIC)),
+    known(308, "utf8mb4_zh_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::ZH)),
     known(309, "utf8mb4_0900_bin", Charset::Utf8mb4, Rule::BytesUtf8),
     known(310, "utf8mb4_nb_0900_ai_ci", Charset::Utf8mb4, Rule::Unicode(&ai_ci::DA)),
     known(311, "utf8mb4_nb_0900_as_cs", Charset::Utf8mb4, Rule::Unicode(&as_cs::DA)),

@@ -13,7 +13,8 @@
 //! utf8mb4_unicode_ci, utf8mb3_unicode_ci,
 //! utf8mb4_unicode_520_ci, utf8mb3_..._520_ci any number of weights each: Unicode's tables; uca.rs
 //! utf8mb4_0900_ai_ci, _as_ci, _as_cs         the same, not padded; accents and case at levels of their own
-//! utf8mb4_czech_ci, utf8mb4_cs_0900_ai_ci... the same as a language has them: rules on those tables
+//! utf8mb4_czech_ci, utf8mb4_cs_0900_ai_ci... the same as a language has them: rules on those tables, and for Chinese and
+//!                                            Japanese an order of ideographs
 //! cp1251_general_ci and others of one byte   a byte weighs by a table that a server has shown; single.rs
 //! tis620_thai_ci                             vowels behind consonants, marks last; thai.rs
 //! gbk_chinese_ci and others of East Asia     characters of one to three bytes by tables; multibyte.rs

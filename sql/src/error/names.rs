@@ -2,19 +2,11 @@
 
 use super::Error;
 
-/// Character sets of MySQL and MariaDB that are not here: in the first four ASCII is not ASCII's bytes.
-const ABSENT_CHARSETS: [&str; 7] = ["ucs2", "utf16", "utf16le", "utf32", "gb18030", "swe7", "tis620"];
+/// Character sets of MySQL and MariaDB that are not here.
+const ABSENT_CHARSETS: [&str; 1] = ["gb18030"];
 
 /// Collations of theirs that are not here, though their character sets are.
-const ABSENT_COLLATIONS: [&str; 7] = [
-    "cp1250_czech_cs",
-    "latin1_german2_ci",
-    "latin2_czech_cs",
-    "utf8mb4_da_0900_as_cs",
-    "utf8mb4_ja_0900_as_cs",
-    "utf8mb4_ja_0900_as_cs_ks",
-    "utf8mb4_zh_0900_as_cs",
-];
+const ABSENT_COLLATIONS: [&str; 3] = ["cp1250_czech_cs", "latin1_german2_ci", "latin2_czech_cs"];
 
 impl Error {
     /// Warnings of optimizer hints.

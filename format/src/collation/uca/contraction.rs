@@ -4,13 +4,13 @@
 
 use super::super::wide::Encoding;
 
-/// Code points below this have a bit that says whether a contraction begins with them; no other does.
+/// Bits that say whether a contraction begins with a code point of the same remainder.
 const HEADS: usize = 1024;
 
 /// The contractions of a table.
 pub(super) struct Contractions {
     heads: [u64; HEADS / 64],
-    /// The longer ones first.
+    /// By the first character, the longer ones first.
     list: Vec<Contraction>,
 }
 
@@ -26,21 +26,24 @@ impl Contractions {
     pub fn of(mut list: Vec<Contraction>) -> Option<Contractions> {
         let mut heads = [0; HEADS / 64];
         for contraction in &list {
-            let head = contraction.characters[0] as usize;
+            let head = contraction.characters[0] as usize % HEADS;
             heads[head / 64] |= 1 << (head % 64);
         }
-        list.sort_by_key(|contraction| std::cmp::Reverse(contraction.characters.len()));
+        // Of two that are the same, the later one counts.
+        list.reverse();
+        list.sort_by_key(|one| (one.characters[0], std::cmp::Reverse(one.characters.len())));
         (!list.is_empty()).then_some(Contractions { heads, list })
     }
 
     /// The longest contraction that begins with a character and goes on in `rest`: its entry, and its bytes in `rest`.
     #[inline]
     pub fn find(&self, encoding: impl Encoding, first: u32, rest: &[u8]) -> Option<(u32, usize)> {
-        let head = first as usize;
-        if head >= HEADS || self.heads[head / 64] & 1 << (head % 64) == 0 {
+        let head = first as usize % HEADS;
+        if self.heads[head / 64] & 1 << (head % 64) == 0 {
             return None;
         }
-        self.list.iter().filter(|one| one.characters[0] == first).find_map(|one| {
+        let from = self.list.partition_point(|one| one.characters[0] < first);
+        self.list[from..].iter().take_while(|one| one.characters[0] == first).find_map(|one| {
             let mut bytes = 0;
             for wanted in &one.characters[1..] {
                 let (found, length) = encoding.code_point(&rest[bytes..])?;

@@ -22,6 +22,9 @@
 //! `rules.rs` has those of each language. Sequences of characters that weigh together are `contraction.rs`. A table is made
 //! when it is first needed.
 //!
+//! The Japanese collation that tells kana apart has a fourth level, where hiragana weigh 2 and katakana 8; a text without kana
+//! does not have it.
+//!
 //! The collations of 4.0.0 and 5.2.0 pad texts with spaces, those of 9.0.0 do not, nor MariaDB's `nopad` ones. A character
 //! beyond the Basic Multilingual Plane weighs FFFD in 4.0.0. At most eight elements of a character count. A Hangul syllable
 //! weighs in 9.0.0 as its letters do.
@@ -44,10 +47,10 @@ use super::order::{self, Alphabet, Character};
 use super::unicode;
 use super::wide::Encoding;
 use contraction::{Contraction, Contractions};
-use tailoring::Tailoring;
+use tailoring::{Language, Move, Tailoring, capitals_first, in_chinese};
 
-/// Weights of one character, of one level.
-pub(super) const WEIGHTS_MAX: usize = 8;
+/// Weights of one character, of one level: twice as many as elements, where a second weight stands before the first.
+pub(super) const WEIGHTS_MAX: usize = 16;
 
 /// What weighs more than any character.
 const ILL_FORMED_WEIGHT: u16 = 0xFFFF;
@@ -61,6 +64,11 @@ const COMMON: [u16; 2] = [0x20, 2];
 /// Levels of weights: primary, secondary, tertiary.
 const LEVELS: usize = 3;
 
+/// The level that tells kana apart: what hiragana and katakana weigh there.
+const KANA: usize = LEVELS;
+const HIRAGANA_WEIGHT: u16 = 2;
+const KATAKANA_WEIGHT: u16 = 8;
+
 /// A collation element: a weight of each level.
 type Element = [u16; LEVELS];
 
@@ -72,7 +80,7 @@ const NO_PAGE: u16 = u16::MAX;
 const DERIVED: u32 = u32::MAX;
 
 /// An entry has the number of primary weights in these bits, and above them where they begin.
-const COUNT_BITS: u32 = 4;
+const COUNT_BITS: u32 = 5;
 
 /// Marks what LIKE knows of a character that is not in the table: its code point.
 const UNLISTED: u32 = 1 << 31;
@@ -97,6 +105,7 @@ pub(super) struct Table {
     contractions: Option<Contractions>,
     space: u16,
     version: Version,
+    language: Language,
     pads: bool,
 }
 
@@ -196,8 +205,9 @@ languages!(v4, Version::V4_0_0, v4: CROATIAN, CZECH, DANISH, ESPERANTO, ESTONIAN
     VIETNAMESE);
 languages!(ai_ci, Version::V9_0_0(1), v9: CS, CYRILLIC, DA, DE_PB, EO, ES, ES_TRAD, ET, HR, HU, IS, LA, LT, LV, PL, RO, SK,
     SL, SV, TR, VI);
-languages!(as_cs, Version::V9_0_0(3), v9: CS, CYRILLIC, DA, DE_PB, EO, ES, ES_TRAD, ET, HR, HU, IS, LA, LT, LV, PL, RO, SK,
-    SL, SV, TR, VI);
+languages!(as_cs, Version::V9_0_0(3), v9: CS, CYRILLIC, DA, DA_UPPER_FIRST, DE_PB, EO, ES, ES_TRAD, ET, HR, HU, IS, JA, LA, LT,
+    LV, PL, RO, SK, SL, SV, TR, VI, ZH);
+languages!(as_cs_ks, Version::V9_0_0(4), v9: JA);
 
 /// The weights of one character at a level.
 #[derive(Clone, Copy)]
@@ -294,22 +304,29 @@ struct Builder {
     table: Table,
     /// The entries by their weights, which the number of primary ones ends: weights are the same only if it is, too.
     known: HashMap<Vec<u16>, u32>,
-    moves: Vec<(std::ops::RangeInclusive<u16>, u16)>,
+    moves: Vec<Move>,
 }
 
 impl Builder {
     fn entry(&mut self, elements: &[Element]) -> u32 {
         let table = &mut self.table;
-        let moved = |weight: u16| match self.moves.iter().find(|(range, _)| range.contains(&weight)) {
-            Some((range, to)) => weight - range.start() + to,
-            None => weight,
-        };
-        let mut key: Vec<u16> = elements.iter().filter(|one| one[0] != 0).map(|one| moved(one[0])).collect();
+        let mut key: Vec<u16> = Vec::new();
+        for weight in elements.iter().map(|one| one[0]).filter(|weight| *weight != 0) {
+            match self.moves.iter().find(|one| one.from.contains(&weight)) {
+                Some(Move { from, to, behind }) => {
+                    key.extend(behind.iter().copied().chain([weight - from.start() + to]))
+                }
+                None => key.push(weight),
+            }
+        }
         let count = key.len();
-        for level in 1..table.version.levels() {
+        for level in 1..table.version.levels().min(LEVELS) {
             let from = key.len();
             key.push(0);
             key.extend(elements.iter().map(|one| one[level]).filter(|weight| *weight != 0));
+            if table.language == Language::Danish && level == LEVELS - 1 {
+                key[from + 1..].iter_mut().for_each(|weight| *weight = capitals_first(*weight));
+            }
             key[from] = (key.len() - from - 1) as u16;
         }
         key.push(count as u16);
@@ -336,21 +353,32 @@ impl Builder {
 
 impl Table {
     fn build(of: &Uca) -> Table {
+        let ideographs = of.tailoring.ideographs();
+        let of_ideograph = |weight: u16| vec![[weight, COMMON[0], COMMON[1]]];
         let wanted: HashSet<u32> = of.tailoring.characters().collect();
         let mut untailored = HashMap::new();
         if !wanted.is_empty() {
             for_each_character(of.version, |code, elements| {
                 if wanted.contains(&code) {
-                    untailored.insert(code, elements.to_vec());
+                    untailored.insert(code, of.tailoring.before_rules(elements, &ideographs));
                 }
             });
+            for (code, weight) in ideographs.iter().filter(|(code, _)| wanted.contains(code)) {
+                untailored.insert(*code, of_ideograph(*weight));
+            }
         }
         let tailored = of.tailoring.apply(of.version, &untailored);
         let (pages, entries, weights) = (vec![NO_PAGE; PAGES], Vec::new(), Vec::new());
-        let (version, pads) = (of.version, of.pads);
-        let table = Table { pages, entries, weights, contractions: None, space: 0, version, pads };
+        let (version, language, pads) = (of.version, of.tailoring.language(), of.pads);
+        let table = Table { pages, entries, weights, contractions: None, space: 0, version, language, pads };
         let mut builder = Builder { table, known: HashMap::new(), moves: of.tailoring.moves() };
-        for_each_character(of.version, |code, elements| builder.character(code, elements));
+        for_each_character(of.version, |code, elements| match language {
+            Language::Chinese => builder.character(code, &of.tailoring.before_rules(elements, &ideographs)),
+            _ => builder.character(code, elements),
+        });
+        for (code, weight) in &ideographs {
+            builder.character(*code, &of_ideograph(*weight));
+        }
         for (code, elements) in &tailored.characters {
             builder.character(*code, elements);
         }
@@ -419,6 +447,9 @@ impl Table {
 
     #[inline]
     fn weighs(&'static self, code: u32, level: usize) -> Weighs {
+        if level == KANA {
+            return Weighs::these(kana(code).as_slice());
+        }
         match self.entry(code) {
             DERIVED => self.derived(code, level),
             entry => Weighs::listed(self.listed(entry, level)),
@@ -446,14 +477,16 @@ impl Table {
             return Weighs::these(&COMMON[level - 1..level]);
         }
         let (base, low) = match code {
-            0x17000..=0x18AFF if is_new => return Weighs::these(&[0xFB00, (code - 0x17000) as u16 | 0x8000]),
+            0x17000..=0x18AFF if is_new => (0xFB00_u16.wrapping_sub((code >> 15) as u16), code - 0x17000),
             0x20000..=0x2A6D6 | 0x2A700..=0x2B734 | 0x2B740..=0x2B81D | 0x2B820..=0x2CEA1 if is_new => (0xFB80, code),
             0x9FA6..=0x9FD5 | 0xFA0E..=0xFA29 if is_new => (0xFB40, code),
             0x3400..=0x4DB5 => (0xFB80, code),
             0x4E00..=0x9FA5 => (0xFB40, code),
             _ => (0xFBC0, code),
         };
-        Weighs::these(&[base + (code >> 15) as u16, (low & 0x7FFF) as u16 | 0x8000])
+        let first = base.wrapping_add((code >> 15) as u16);
+        let first = if self.language == Language::Chinese { in_chinese(first) } else { first };
+        Weighs::these(&[first, (low & 0x7FFF) as u16 | 0x8000])
     }
 
     /// The weights of a level, without those that are zero.
@@ -470,6 +503,10 @@ impl Table {
                 let bytes;
                 (current, bytes) = match encoding.code_point(rest) {
                     Some((code, bytes)) => match self.contraction(encoding, code, &rest[bytes..]) {
+                        // A mark behind a kana is of its kind.
+                        Some((_, more)) if level == KANA => {
+                            (Weighs::these(&kana(code).map_or([0; 2], |of| [of; 2])), bytes + more)
+                        }
                         Some((entry, more)) => (Weighs::listed(self.listed(entry, level)), bytes + more),
                         None => (self.weighs(code, level), bytes),
                     },
@@ -484,8 +521,12 @@ impl Table {
     pub fn all_weights(&'static self, encoding: impl Encoding, text: &[u8]) -> Vec<u32> {
         let mut all: Vec<u32> = self.weights(encoding, text, 0).collect();
         for level in 1..self.version.levels() {
+            let mut weights = self.weights(encoding, text, level).peekable();
+            if level == KANA && weights.peek().is_none() {
+                break;
+            }
             all.push(0);
-            all.extend(self.weights(encoding, text, level));
+            all.extend(weights);
         }
         all
     }
@@ -555,6 +596,15 @@ impl Table {
     }
 }
 
+/// What a character weighs at the level that tells kana apart.
+fn kana(code: u32) -> Option<u16> {
+    match code {
+        0x3041..=0x3096 | 0x309D | 0x309E => Some(HIRAGANA_WEIGHT),
+        0x30A1..=0x30FA | 0x30FC..=0x30FE | 0xFF66..=0xFF9D => Some(KATAKANA_WEIGHT),
+        _ => None,
+    }
+}
+
 /// Characters as LIKE compares them: their weights are the same if all their weights in the table are.
 #[derive(Clone, Copy)]
 pub(super) struct Alike<E>(pub &'static Table, pub E);
@@ -583,7 +633,7 @@ mod tests {
     use super::super::wide::Utf8;
     use super::*;
 
-    static TABLES: [&Uca; 13] = [
+    static TABLES: [&Uca; 17] = [
         &V4_0_0,
         &V5_2_0,
         &V4_0_0_NOPAD,
@@ -597,6 +647,10 @@ mod tests {
         &as_cs::HU,
         &as_cs::LT,
         &as_cs::HR,
+        &as_cs::DA_UPPER_FIRST,
+        &as_cs::JA,
+        &as_cs_ks::JA,
+        &as_cs::ZH,
     ];
 
     fn weights(of: &'static Uca, text: &str) -> Vec<u32> {
@@ -673,6 +727,51 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_danish_japanese_and_chinese_weigh() {
+        for (of, text, wanted) in [
+            (&as_cs::DA_UPPER_FIRST, "aA", &[0x1C47, 0x1C47, 0, 0x20, 0x20, 0, 0x302, 0x108][..]),
+            (&as_cs::JA, "aぁア", &[0x1C47, 0x1FB6, 0x1FB6, 0, 0x20, 0x20, 0x20, 0, 2, 0xD, 0xE]),
+            // The first, the last and another one of JIS X 0208, and one that it does not have.
+            (
+                &as_cs::JA,
+                "亜熙憐㐀",
+                &[0x54A4, 0x6D76, 0x6000, 0xFB80, 0xB400, 0, 0x20, 0x20, 0x20, 0x20, 0, 2, 2, 2, 2],
+            ),
+            (&as_cs::JA, "αа", &[0xFB86, 0x1FB9, 0xFB86, 0x2022, 0, 0x20, 0x20, 0, 2, 2]),
+            // Marks that make the kana before them long, or say it again, voiced.
+            (&as_cs::JA, "さー", &[0x1FC1, 0x1FB6, 0, 0x20, 0x20, 0, 0xE, 0xC, 0x21]),
+            (&as_cs::JA, "へゞ", &[0x1FD3, 0x1FD3, 0, 0x20, 0x20, 0x37, 0, 0xE, 0xE, 1, 0x21]),
+            (&as_cs_ks::JA, "サー", &[0x1FC1, 0x1FB6, 0, 0x20, 0x20, 0, 0xE, 0xC, 0x21, 0, 8, 8]),
+            (&as_cs_ks::JA, "aぁ", &[0x1C47, 0x1FB6, 0, 0x20, 0x20, 0, 2, 0xD, 0, 2]),
+            (&as_cs_ks::JA, "a", &[0x1C47, 0, 0x20, 0, 2]),
+            // The first and the last one that have a sound, and one without.
+            (&as_cs::ZH, "阿咗\u{2CEA1}", &[0x1C47, 0xBDBE, 0xBDC3, 0xCEA1, 0, 0x20, 0x20, 0x20, 0, 2, 2, 2]),
+            (&as_cs::ZH, "āab", &[0xBDC4, 0xBDC4, 0xBDDD, 0, 0x1F, 0x116, 0x20, 0x20, 0, 2, 2, 2]),
+            (&as_cs::ZH, "\u{14646}\u{171A0}", &[0xF620, 0xF621, 0x81A0, 0, 0x20, 0x20, 0, 2, 2]),
+            // A word whose first ideograph has another sound than alone.
+            (
+                &as_cs::ZH,
+                "𣐯重庆𨛱",
+                &[0x2AD7, 0x2AD7, 0x7BC5, 0xF645, 0x2AD8, 0, 0x20, 0x20, 0x20, 0x20, 0, 2, 2, 2, 2],
+            ),
+        ] {
+            let found = weights(of, text);
+            assert_eq!(found, wanted, "{text}: {found:X?}");
+        }
+        let order =
+            |of: &'static Uca, one: &str, other: &str| of.table().compare(Utf8, one.as_bytes(), other.as_bytes());
+        assert_eq!(order(&as_cs::DA_UPPER_FIRST, "A", "a"), Ordering::Less);
+        assert_eq!(order(&as_cs::JA, "にほんご", "ニホンゴ"), Ordering::Equal);
+        for sorted in ["はは", "はハ", "ハは", "ハハ"].windows(2) {
+            assert_eq!(order(&as_cs::JA, sorted[0], sorted[1]), Ordering::Equal);
+            assert_eq!(order(&as_cs_ks::JA, sorted[0], sorted[1]), Ordering::Less);
+        }
+        for sorted in ["安", "北京", "春江", "上海", "中"].windows(2) {
+            assert_eq!(order(&as_cs::ZH, sorted[0], sorted[1]), Ordering::Less);
+        }
+    }
+
     /// The definition: both texts as weights, the shorter one padded where spaces do not count.
     fn compare_slowly(table: &'static Table, a: &[u8], b: &[u8]) -> Ordering {
         let (mut a, mut b) = (table.all_weights(Utf8, a), table.all_weights(Utf8, b));
@@ -699,8 +798,8 @@ mod tests {
     proptest! {
         #[test]
         fn order_key_hash_and_prefix_agree(
-            a in "[aAåcCdhzsyßS€中가😀\t\u{1}\u{A0}\u{301}\u{307} !]{0,10}",
-            b in "[aAåcCdhzsyßS€中가😀\t\u{1}\u{A0}\u{301}\u{307} !]{0,10}",
+            a in "[aAåcCdhzsyßS€中가😀かカガーゝヾ重庆\t\u{1}\u{A0}\u{301}\u{307} !]{0,10}",
+            b in "[aAåcCdhzsyßS€中가😀かカガーゝヾ重庆\t\u{1}\u{A0}\u{301}\u{307} !]{0,10}",
             bytes in proptest::collection::vec(any::<u8>(), 0..10),
         ) {
             for version in TABLES {
