@@ -31,6 +31,39 @@ pub(super) static GENERAL_WEIGHTS: [u8; 256] = general_weights(false);
 pub(super) static GENERAL_CS_WEIGHTS: [u8; 256] = general_weights(true);
 pub(super) static ASCII_WEIGHTS: [u8; 256] = ascii_weights();
 
+/// What bytes are to LIKE in latin1_german2_ci: umlauts and ß stand for themselves, and no byte weighs as they do.
+pub(super) static GERMAN2_ALIKE: [u8; 256] = german2_alike();
+
+const fn german2_alike() -> [u8; 256] {
+    let mut weights = swedish_weights();
+    let same = [(0xC4, 0xC4), (0xC5, b'A'), (0xD6, 0xD6), (0xDC, 0xDC), (0xDF, 0xDF), (0xFF, b'Y')];
+    let mut at = 0;
+    while at < same.len() {
+        let (byte, weight) = same[at];
+        weights[byte] = weight;
+        if byte < 0xDF {
+            weights[byte + 0x20] = weight;
+        }
+        at += 1;
+    }
+    weights
+}
+
+/// What a text weighs in latin1_german2_ci: an umlaut is the vowel and an E, ß is SS.
+pub(super) fn german2_weights(text: &[u8]) -> Vec<u8> {
+    let mut weights = Vec::with_capacity(text.len());
+    for byte in text {
+        match GERMAN2_ALIKE[usize::from(*byte)] {
+            0xC4 => weights.extend(b"AE"),
+            0xD6 => weights.extend(b"OE"),
+            0xDC => weights.extend(b"UE"),
+            0xDF => weights.extend(b"SS"),
+            weight => weights.push(weight),
+        }
+    }
+    weights
+}
+
 const fn ascii_weights() -> [u8; 256] {
     let mut weights = [0; 256];
     let mut byte = 0;
@@ -155,6 +188,18 @@ mod tests {
             ('¿', 0xFF),
         ] {
             assert_eq!(general(letter), weight, "{letter}");
+        }
+    }
+
+    #[test]
+    fn german_letters_are_two() {
+        for (text, wanted) in [
+            (&b"M\xFCller"[..], &b"MUELLER"[..]),
+            (b"Gro\xDF", b"GROSS"),
+            (b"\xC5\xE9\xFF\xF8", b"AEY\xD8"),
+            (b"", b""),
+        ] {
+            assert_eq!(german2_weights(text), wanted);
         }
     }
 

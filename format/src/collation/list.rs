@@ -2,7 +2,7 @@
 
 use super::uca::{self, ai_ci, as_cs, as_cs_ks, v4};
 use super::{
-    Charset, Collation, CollationId, Rule, latin1,
+    Charset, Collation, CollationId, Rewriting, Rule, latin1,
     multibyte::Multibyte,
     single::{self, Single},
     wide::Wide,
@@ -34,7 +34,7 @@ const fn places() -> [u16; IDS] {
 }
 
 #[rustfmt::skip]
-pub(super) static COLLATIONS: [Collation; 301] = [
+pub(super) static COLLATIONS: [Collation; 302] = [
     known(1, "big5_chinese_ci", Charset::Multi(Multibyte::Big5), Rule::Multi(single::order(34))),
     known(3, "dec8_swedish_ci", Charset::Single(Single::Dec8), Rule::Tabled(single::order(0))),
     known(4, "cp850_general_ci", Charset::Single(Single::Cp850), Rule::Tabled(single::order(1))),
@@ -50,7 +50,7 @@ pub(super) static COLLATIONS: [Collation; 301] = [
     known(14, "cp1251_bulgarian_ci", Charset::Single(Single::Cp1251), Rule::Tabled(single::order(23))),
     known(15, "latin1_danish_ci", Charset::Latin1, Rule::Tabled(single::order(32))),
     known(16, "hebrew_general_ci", Charset::Single(Single::Hebrew), Rule::Tabled(single::order(7))),
-    known(18, "tis620_thai_ci", Charset::Single(Single::Tis620), Rule::Thai),
+    known(18, "tis620_thai_ci", Charset::Single(Single::Tis620), Rule::Rewritten(Rewriting::Thai)),
     known(19, "euckr_korean_ci", Charset::Multi(Multibyte::Euckr), Rule::Multi(single::order(36))),
     known(20, "latin7_estonian_cs", Charset::Single(Single::Latin7), Rule::Tabled(single::order(20))),
     known(21, "latin2_hungarian_ci", Charset::Single(Single::Latin2), Rule::Tabled(single::order(5))),
@@ -63,6 +63,7 @@ pub(super) static COLLATIONS: [Collation; 301] = [
     known(28, "gbk_chinese_ci", Charset::Multi(Multibyte::Gbk), Rule::Multi(single::order(37))),
     known(29, "cp1257_lithuanian_ci", Charset::Single(Single::Cp1257), Rule::Tabled(single::order(28))),
     known(30, "latin5_turkish_ci", Charset::Single(Single::Latin5), Rule::Tabled(single::order(13))),
+    known(31, "latin1_german2_ci", Charset::Latin1, Rule::Rewritten(Rewriting::German)),
     known(32, "armscii8_general_ci", Charset::Single(Single::Armscii8), Rule::Tabled(single::order(14))),
     known(33, "utf8mb3_general_ci", Charset::Utf8mb3, Rule::General),
     known(35, "ucs2_general_ci", Charset::Wide(Wide::Ucs2), Rule::GeneralWide(Wide::Ucs2)),

@@ -17,6 +17,7 @@
 //!                                            Japanese an order of ideographs
 //! cp1251_general_ci and others of one byte   a byte weighs by a table that a server has shown; single.rs
 //! tis620_thai_ci                             vowels behind consonants, marks last; thai.rs
+//! latin1_german2_ci                          ä weighs as ae, ß as ss; latin1.rs
 //! gbk_chinese_ci and others of East Asia     characters of one to three bytes by tables; multibyte.rs
 //! ucs2_general_ci, utf16_czech_ci and others
 //! of ucs2, utf16, utf16le, utf32             the same weights of the same code points; wide.rs
@@ -118,8 +119,8 @@ enum Rule {
     Table(&'static [u8; 256]),
     /// The same, where the space may weigh anything, and others as much.
     Tabled(&'static [u8; 256]),
-    /// What comes of a text's bytes when Thai is put into order, padded.
-    Thai,
+    /// Other bytes, which come of a text's, padded.
+    Rewritten(Rewriting),
     /// The characters of a set of several bytes, with what those of one weigh.
     Multi(&'static [u8; 256]),
     Unicode(&'static Uca),
@@ -143,6 +144,40 @@ enum Rule {
     BytesUtf8,
     /// Bytes, not padded.
     Binary,
+}
+
+/// How the bytes that are compared come of a text's.
+#[derive(Clone, Copy, Debug)]
+enum Rewriting {
+    /// Put into order.
+    Thai,
+    /// Some letters are two.
+    German,
+}
+
+impl Rewriting {
+    fn weights(self, text: &[u8]) -> Vec<u8> {
+        match self {
+            Rewriting::Thai => thai::weights(text),
+            Rewriting::German => latin1::german2_weights(text),
+        }
+    }
+
+    /// What bytes weigh to LIKE, which knows them one by one.
+    fn alike(self) -> &'static [u8; 256] {
+        match self {
+            Rewriting::Thai => &thai::WITHOUT_CASE,
+            Rewriting::German => &latin1::GERMAN2_ALIKE,
+        }
+    }
+
+    /// The weights of one character.
+    fn weights_max(self) -> usize {
+        match self {
+            Rewriting::Thai => 1,
+            Rewriting::German => 2,
+        }
+    }
 }
 
 /// How the texts of a character set compare.
@@ -279,7 +314,7 @@ impl Collation {
     /// nothing differs at the first one, and where characters weigh together with those behind them.
     pub fn orders_beginnings(&self) -> bool {
         match self.rule {
-            Rule::Thai => false,
+            Rule::Rewritten(Rewriting::Thai) => false,
             Rule::Unicode(of) | Rule::UnicodeWide(_, of) => of.levels() == 1 && !of.table().has_contractions(),
             _ => true,
         }
@@ -289,7 +324,7 @@ impl Collation {
     /// all of it, unless characters of it may weigh together with others.
     pub fn plain_prefix(&self, prefix: &[u8]) -> usize {
         match self.rule {
-            Rule::Thai => prefix.iter().position(|byte| !byte.is_ascii()).unwrap_or(prefix.len()),
+            Rule::Rewritten(Rewriting::Thai) => prefix.iter().position(|byte| !byte.is_ascii()).unwrap_or(prefix.len()),
             Rule::Unicode(of) => of.table().plain_prefix(Utf8, prefix),
             Rule::UnicodeWide(set, of) => of.table().plain_prefix(set, prefix),
             _ => prefix.len(),
@@ -310,7 +345,7 @@ impl Collation {
             Rule::GeneralWideUnpadded(set) => order::compare_unpadded(GeneralWide(set), a, b),
             Rule::OldWide(set) => order::compare_padded(OldWide(set), a, b),
             Rule::OldUtf8 => order::compare_padded(OldUtf8, a, b),
-            Rule::Thai => order::compare_padded(PlainBytes, &thai::weights(a), &thai::weights(b)),
+            Rule::Rewritten(how) => order::compare_padded(PlainBytes, &how.weights(a), &how.weights(b)),
             Rule::BinWide(set) => order::compare_padded(PlainWide(set), a, b),
             Rule::CodePointsWide(set) => order::compare_unpadded(PlainWide(set), a, b),
             Rule::BinUtf8 | Rule::BinBytes | Rule::BinMulti => order::compare_bytes_padded(a, b),
@@ -338,7 +373,7 @@ impl Collation {
             Rule::GeneralWideUnpadded(set) => order::hash_unpadded(GeneralWide(set), text),
             Rule::OldWide(set) => order::hash_weights(OldWide(set), text),
             Rule::OldUtf8 => order::hash_weights(OldUtf8, text),
-            Rule::Thai => order::hash_weights(PlainBytes, &thai::weights(text)),
+            Rule::Rewritten(how) => order::hash_weights(PlainBytes, &how.weights(text)),
             Rule::BinWide(set) => order::hash_weights(PlainWide(set), text),
             Rule::CodePointsWide(set) => order::hash_unpadded(PlainWide(set), text),
             Rule::BinUtf8 | Rule::BinBytes | Rule::BinMulti => order::hash_bytes(without_spaces(text)),
@@ -360,7 +395,7 @@ impl Collation {
             Rule::GeneralWideUnpadded(set) => order::sort_key_unpadded(GeneralWide(set), text, out),
             Rule::OldWide(set) => order::sort_key_padded(OldWide(set), text, out),
             Rule::OldUtf8 => order::sort_key_padded(OldUtf8, text, out),
-            Rule::Thai => order::sort_key_padded(PlainBytes, &thai::weights(text), out),
+            Rule::Rewritten(how) => order::sort_key_padded(PlainBytes, &how.weights(text), out),
             Rule::BinWide(set) => order::sort_key_padded(PlainWide(set), text, out),
             Rule::CodePointsWide(set) => order::sort_key_unpadded(PlainWide(set), text, out),
             Rule::BinUtf8 | Rule::BinBytes | Rule::BinMulti => order::sort_key_padded(PlainBytes, text, out),
@@ -383,7 +418,7 @@ impl Collation {
             }
             Rule::OldWide(set) => like::like(OldWide(set), text, pattern, escape),
             Rule::OldUtf8 => like::like(OldUtf8, text, pattern, escape),
-            Rule::Thai => like::like(Weighed(&thai::WITHOUT_CASE), text, pattern, escape),
+            Rule::Rewritten(how) => like::like(Weighed(how.alike()), text, pattern, escape),
             Rule::BinWide(set) | Rule::CodePointsWide(set) => like::like(PlainWide(set), text, pattern, escape),
             Rule::BinUtf8 | Rule::BytesUtf8 => like::like(PlainUtf8, text, pattern, escape),
             Rule::BinBytes | Rule::Binary => like::like(PlainBytes, text, pattern, escape),
@@ -395,8 +430,8 @@ impl Collation {
         match self.rule {
             Rule::Unicode(of) => return of.table().is_behind(Utf8, text, prefix),
             Rule::UnicodeWide(set, of) => return of.table().is_behind(set, text, prefix),
-            Rule::Thai => {
-                let (weights, prefix) = (thai::weights(text), thai::weights(prefix));
+            Rule::Rewritten(how) => {
+                let (weights, prefix) = (how.weights(text), how.weights(prefix));
                 let beginning = &weights[..prefix.len().min(weights.len())];
                 return order::compare_padded(PlainBytes, beginning, &prefix) == Ordering::Greater;
             }
@@ -421,6 +456,7 @@ impl Collation {
     pub fn weights_max(&self) -> usize {
         match self.rule {
             Rule::Unicode(_) | Rule::UnicodeWide(..) => uca::WEIGHTS_MAX,
+            Rule::Rewritten(how) => how.weights_max(),
             _ => 1,
         }
     }
@@ -455,7 +491,7 @@ impl Collation {
             Rule::GeneralWide(set) | Rule::GeneralWideUnpadded(set) => append(GeneralWide(set), text, last(2), out),
             Rule::OldWide(set) => append(OldWide(set), text, last(2), out),
             Rule::OldUtf8 => append(OldUtf8, text, last(2), out),
-            Rule::Thai => out.extend_from_slice(&thai::weights(text)),
+            Rule::Rewritten(how) => out.extend_from_slice(&how.weights(text)),
             Rule::BinWide(set) | Rule::CodePointsWide(set) => {
                 append(PlainWide(set), text, last(if set == Wide::Ucs2 { 2 } else { 3 }), out);
             }
@@ -488,7 +524,7 @@ impl Collation {
             Rule::GeneralWide(set) | Rule::GeneralWideUnpadded(set) => like::find(GeneralWide(set), text, needle, from),
             Rule::OldWide(set) => like::find(OldWide(set), text, needle, from),
             Rule::OldUtf8 => like::find(OldUtf8, text, needle, from),
-            Rule::Thai => like::find(Weighed(&thai::WITHOUT_CASE), text, needle, from),
+            Rule::Rewritten(how) => like::find(Weighed(how.alike()), text, needle, from),
             Rule::BinWide(set) | Rule::CodePointsWide(set) => like::find(PlainWide(set), text, needle, from),
             Rule::BinUtf8 | Rule::BytesUtf8 => like::find(PlainUtf8, text, needle, from),
             Rule::BinBytes | Rule::Binary => like::find(PlainBytes, text, needle, from),

@@ -6,7 +6,7 @@ use super::Error;
 const ABSENT_CHARSETS: [&str; 1] = ["gb18030"];
 
 /// Collations of theirs that are not here, though their character sets are.
-const ABSENT_COLLATIONS: [&str; 3] = ["cp1250_czech_cs", "latin1_german2_ci", "latin2_czech_cs"];
+const ABSENT_COLLATIONS: [&str; 2] = ["cp1250_czech_cs", "latin2_czech_cs"];
 
 impl Error {
     /// Warnings of optimizer hints.
