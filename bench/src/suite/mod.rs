@@ -265,6 +265,7 @@ fn options() -> Options {
         "--local-infile=1",
         "--log-bin-trust-function-creators=1",
         "--default-time-zone=+03:00",
+        "--log-bin",
         "--innodb-lock-wait-timeout=2",
         "--lock-wait-timeout=3",
         "--secure-file-priv=",
