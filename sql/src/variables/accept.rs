@@ -7,6 +7,7 @@ use super::kind::{Kind, parse_size};
 use super::switches;
 use super::variable::{Notice, Variable};
 use crate::error::Error;
+use crate::types::SqlMode;
 
 impl Kind {
     /// The value as this variable keeps it. A number out of range is moved into it, with a notice, as MySQL does
@@ -147,9 +148,41 @@ fn accept_set(variable: &Variable, given: &Value, names: &[&'static str]) -> Res
     if names.len() < 64 && mask >> names.len() != 0 {
         return Err(variable.wrong_value(&plain(given)));
     }
+    if variable.name == "sql_mode" {
+        mask = expanded(SqlMode(mask)).0;
+    }
     let chosen: Vec<&str> =
         names.iter().enumerate().filter(|(index, _)| mask & (1 << index) != 0).map(|(_, name)| *name).collect();
     Ok(Value::Bytes(chosen.join(",").into_bytes()))
+}
+
+/// The modes that the combined ones stand for are added: ANSI, TRADITIONAL.
+pub(super) fn expanded(mode: SqlMode) -> SqlMode {
+    let mut mode = mode;
+    if mode.has(SqlMode::ANSI) {
+        for part in [
+            SqlMode::REAL_AS_FLOAT,
+            SqlMode::PIPES_AS_CONCAT,
+            SqlMode::ANSI_QUOTES,
+            SqlMode::IGNORE_SPACE,
+            SqlMode::ONLY_FULL_GROUP_BY,
+        ] {
+            mode = mode.with(part);
+        }
+    }
+    if mode.has(SqlMode::TRADITIONAL) {
+        for part in [
+            SqlMode::STRICT_TRANS_TABLES,
+            SqlMode::STRICT_ALL_TABLES,
+            SqlMode::NO_ZERO_IN_DATE,
+            SqlMode::NO_ZERO_DATE,
+            SqlMode::ERROR_FOR_DIVISION_BY_ZERO,
+            SqlMode::NO_ENGINE_SUBSTITUTION,
+        ] {
+            mode = mode.with(part);
+        }
+    }
+    mode
 }
 
 /// A value as an error message quotes it.

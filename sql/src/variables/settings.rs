@@ -5,6 +5,7 @@ use format::value::{Value, Zone};
 
 use storage::Isolation;
 
+use super::accept::expanded;
 use super::list::SQL_MODES;
 use super::payload_rules::PayloadRules;
 use super::variable::Variable;
@@ -158,35 +159,6 @@ impl TimeZone {
             false => Zone::parse(text).map(Self::Zone),
         }
     }
-}
-
-/// The modes that the combined ones stand for are added: ANSI, TRADITIONAL.
-fn expanded(mode: SqlMode) -> SqlMode {
-    let mut mode = mode;
-    if mode.has(SqlMode::ANSI) {
-        for part in [
-            SqlMode::REAL_AS_FLOAT,
-            SqlMode::PIPES_AS_CONCAT,
-            SqlMode::ANSI_QUOTES,
-            SqlMode::IGNORE_SPACE,
-            SqlMode::ONLY_FULL_GROUP_BY,
-        ] {
-            mode = mode.with(part);
-        }
-    }
-    if mode.has(SqlMode::TRADITIONAL) {
-        for part in [
-            SqlMode::STRICT_TRANS_TABLES,
-            SqlMode::STRICT_ALL_TABLES,
-            SqlMode::NO_ZERO_IN_DATE,
-            SqlMode::NO_ZERO_DATE,
-            SqlMode::ERROR_FOR_DIVISION_BY_ZERO,
-            SqlMode::NO_ENGINE_SUBSTITUTION,
-        ] {
-            mode = mode.with(part);
-        }
-    }
-    mode
 }
 
 /// From names that were checked before.
