@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use format::collation::{Charset, CollationId, collation};
 use format::fulltext::{Parser, Tokenizer};
-use format::value::{ColumnType, LobSize};
+use format::value::{ColumnType, LobSize, Zone};
 use storage::schema::{
     Check, Column, ColumnDefault, Compression, Database, Index, IndexPart, RowFormat, Table, TableOptions,
 };
@@ -143,10 +143,10 @@ pub fn declared_collation(ty: &ColumnType) -> Option<CollationId> {
     }
 }
 
-/// A stored value as text, whatever character set its column has.
-pub fn stored_text(ty: &ColumnType, stored: &[u8]) -> String {
+/// A stored value as text, whatever character set its column has; a moment in the zone of who asks.
+pub fn stored_text(ty: &ColumnType, stored: &[u8], zone: Zone) -> String {
     let mut out = Vec::new();
-    ty.write_text(stored, &mut out);
+    ty.write_text_at(stored, zone, &mut out);
     let mut text = Vec::with_capacity(out.len());
     let from = ty.collation().map_or(Charset::Binary, |id| collation(id).charset);
     format::collation::convert(&out, from, Charset::Utf8mb4, &mut text);
@@ -154,12 +154,12 @@ pub fn stored_text(ty: &ColumnType, stored: &[u8]) -> String {
 }
 
 /// What COLUMN_DEFAULT and the Default column of SHOW COLUMNS say.
-pub fn default_text(column: &Column) -> Option<String> {
+pub fn default_text(column: &Column, zone: Zone) -> Option<String> {
     match &column.default {
         ColumnDefault::None | ColumnDefault::Null => None,
         ColumnDefault::Literal(stored) => Some(match &column.ty {
             ColumnType::Bit { .. } => bit_literal(stored),
-            ty => stored_text(ty, stored),
+            ty => stored_text(ty, stored, zone),
         }),
         ColumnDefault::CurrentTimestamp { fsp } => Some(now(*fsp)),
         ColumnDefault::Expression(text) => Some(text.to_string()),
@@ -229,15 +229,17 @@ pub fn column_key(table: &Table, ordinal: usize) -> &'static str {
 }
 
 /// One line of CREATE TABLE, from the name on. `usual`: the collation that need not be told.
-pub fn column_line(column: &Column, usual: Option<CollationId>) -> String {
+pub fn column_line(column: &Column, usual: Option<CollationId>, zone: Zone) -> String {
     let mut out = format!("{} {}", quoted(&column.name), type_of(column));
     if let Some(id) = declared_collation(&column.ty)
         && (Some(id) != usual || column.explicit_collation)
     {
-        // Both words, as MySQL says them: a text that names a collation is one that names it.
         let own = collation(id);
         let _ = write!(out, " CHARACTER SET {}", own.charset.name());
-        let _ = write!(out, " COLLATE {}", own.name);
+        // Servers disagree on the collation that utf8mb4 alone means.
+        if !own.is_default || own.charset == Charset::Utf8mb4 || column.explicit_collation {
+            let _ = write!(out, " COLLATE {}", own.name);
+        }
     }
     if let Some(generated) = &column.generated {
         let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
@@ -261,7 +263,7 @@ pub fn column_line(column: &Column, usual: Option<CollationId>) -> String {
                 let _ = write!(out, " DEFAULT {}", bit_literal(stored));
             }
             ty => {
-                let _ = write!(out, " DEFAULT {}", literal(&stored_text(ty, stored)));
+                let _ = write!(out, " DEFAULT {}", literal(&stored_text(ty, stored, zone)));
             }
         },
         ColumnDefault::CurrentTimestamp { fsp } => {
@@ -402,9 +404,9 @@ const REMEMBERED: [&str; 24] = [
 ];
 
 /// The text of SHOW CREATE TABLE. `auto_increment` is the next value, told when it is not the first.
-pub fn create_table(table: &Table, auto_increment: u64) -> String {
+pub fn create_table(table: &Table, auto_increment: u64, zone: Zone) -> String {
     let kind = if table.space.is_temporary() { "TEMPORARY TABLE" } else { "TABLE" };
-    body(format!("CREATE {kind} {}", quoted(&table.name)), table, auto_increment)
+    body(format!("CREATE {kind} {}", quoted(&table.name)), table, auto_increment, zone)
 }
 
 /// The text of SHOW CREATE SEQUENCE. `said`: what it says of the numbers.
@@ -420,21 +422,21 @@ pub fn create_sequence(table: &Table, said: &str) -> String {
 }
 
 /// The text that makes a table like this one, under this name, that is not temporary.
-pub fn create_table_as(table: &Table, name: &str, if_not_exists: bool, auto_increment: u64) -> String {
+pub fn create_table_as(table: &Table, name: &str, if_not_exists: bool, auto_increment: u64, zone: Zone) -> String {
     let condition = if if_not_exists { "IF NOT EXISTS " } else { "" };
-    body(format!("CREATE TABLE {condition}{name}"), table, auto_increment)
+    body(format!("CREATE TABLE {condition}{name}"), table, auto_increment, zone)
 }
 
 /// The text that makes a table with these columns and indexes under this name, with options as they were given. `usual`:
 /// the collation of columns that do not say one.
-pub fn create_table_with(table: &Table, name: &str, usual: Option<CollationId>, options: &str) -> String {
-    format!("CREATE TABLE {name} (\n  {}\n){options}", lines(table, usual).join(",\n  "))
+pub fn create_table_with(table: &Table, name: &str, usual: Option<CollationId>, options: &str, zone: Zone) -> String {
+    format!("CREATE TABLE {name} (\n  {}\n){options}", lines(table, usual, zone).join(",\n  "))
 }
 
 /// Columns, indexes, constraints.
-fn lines(table: &Table, usual: Option<CollationId>) -> Vec<String> {
+fn lines(table: &Table, usual: Option<CollationId>, zone: Zone) -> Vec<String> {
     let visible = table.columns.iter().filter(|column| !column.is_hidden());
-    let mut lines: Vec<String> = visible.map(|column| column_line(column, usual)).collect();
+    let mut lines: Vec<String> = visible.map(|column| column_line(column, usual, zone)).collect();
     // The primary key first, then the others as they were made; a unique key that is clustered is none of its own.
     let shown = || table.indexes.iter().filter(|index| !index.is_hidden());
     lines.extend(shown().filter(|index| index.primary).map(|index| index_line(table, index)));
@@ -445,8 +447,8 @@ fn lines(table: &Table, usual: Option<CollationId>) -> Vec<String> {
     lines
 }
 
-fn body(head: String, table: &Table, auto_increment: u64) -> String {
-    let lines = lines(table, Some(table.options.collation));
+fn body(head: String, table: &Table, auto_increment: u64, zone: Zone) -> String {
+    let lines = lines(table, Some(table.options.collation), zone);
     let mut out = format!("{head} (\n  {}\n) ENGINE=InnoDB", lines.join(",\n  "));
     if table.auto_increment.is_some() && auto_increment > 1 {
         let _ = write!(out, " AUTO_INCREMENT={auto_increment}");

@@ -36,8 +36,11 @@ pub struct Listing {
 /// `database` is the current one, for names without any.
 pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result<Option<Listing>, Error> {
     let listing = match show {
-        Show::Databases(_) => {
+        Show::Databases(filter) => {
             let mut listing = pick(facts, "SCHEMATA", &[("Database", "SCHEMA_NAME")], |_| true);
+            if let Some(like) = &filter.like {
+                listing.columns[0].0 = format!("Database ({})", String::from_utf8_lossy(like));
+            }
             listing.rows.sort_by(|a, b| text(&a[0]).cmp(text(&b[0])));
             listing
         }
@@ -519,7 +522,8 @@ fn create_table(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> R
     let engine = &facts.instance.engine;
     let found = stored_table(facts, &database, &table).ok_or_else(|| Error::no_such_table(&database, &table))?;
     let next = found.auto_increment.and_then(|_| engine.auto_increment(&found).ok()).unwrap_or(1);
-    let mut listing = one_row(&[("Table", &found.name), ("Create Table", &describe::create_table(&found, next))]);
+    let mut listing =
+        one_row(&[("Table", &found.name), ("Create Table", &describe::create_table(&found, next, facts.zone))]);
     listing.columns[0] = varchar("Table");
     Ok(listing)
 }

@@ -1,7 +1,7 @@
 //! Schemas, tables, columns and keys: the standard's part of information_schema.
 
 use format::collation::collation;
-use format::value::{ColumnType, DateTime, LobSize, Value};
+use format::value::{ColumnType, DateTime, LobSize, Value, Zone};
 use storage::schema::{Column, Table};
 
 use super::views::views;
@@ -206,6 +206,7 @@ pub const COLUMNS: VirtualTable = VirtualTable {
                     &Column::new(column.name, column.ty.clone(), column.nullable),
                     Privileges::SELECT,
                     None,
+                    facts.zone,
                 ));
             }
         }
@@ -218,7 +219,7 @@ pub const COLUMNS: VirtualTable = VirtualTable {
                     continue;
                 }
                 let key = [string("def"), string(&table.database), string(&table.name), string(&column.name)];
-                rows.push(column_row(key, ordinal, column, privileges, Some(&table)));
+                rows.push(column_row(key, ordinal, column, privileges, Some(&table), facts.zone));
             }
         }
         for view in views(facts) {
@@ -230,7 +231,7 @@ pub const COLUMNS: VirtualTable = VirtualTable {
                     continue;
                 }
                 let key = [string("def"), string(&view.database), string(&view.name), string(&column.name)];
-                rows.push(column_row(key, ordinal, column, privileges, None));
+                rows.push(column_row(key, ordinal, column, privileges, None, facts.zone));
             }
         }
         rows
@@ -296,6 +297,7 @@ fn column_row(
     column: &Column,
     privileges: Privileges,
     table: Option<&Table>,
+    zone: Zone,
 ) -> Vec<Value> {
     let ty = &column.ty;
     let count = |number: Option<u64>| number.map_or(Value::Null, Value::UInt);
@@ -314,7 +316,7 @@ fn column_row(
     let mut row = Vec::from(key);
     row.extend([
         Value::UInt(ordinal as u64 + 1),
-        optional(describe::default_text(column)),
+        optional(describe::default_text(column, zone)),
         yes(column.nullable),
         string(describe::data_type(ty)),
         count(chars),
@@ -342,7 +344,8 @@ fn column_row(
 /// What information_schema says of a type beside its name: DATA_TYPE to DTD_IDENTIFIER.
 pub fn type_fields(ty: &ColumnType) -> Vec<Value> {
     let key = [Value::Null, Value::Null, Value::Null, Value::Null];
-    column_row(key, 0, &Column::new("", ty.clone(), true), Privileges::NONE, None).into_iter().skip(7).take(9).collect()
+    let row = column_row(key, 0, &Column::new("", ty.clone(), true), Privileges::NONE, None, Zone::UTC);
+    row.into_iter().skip(7).take(9).collect()
 }
 
 /// NUMERIC_PRECISION and NUMERIC_SCALE.

@@ -164,7 +164,7 @@ impl Session {
         let usual = Some(home.collation).filter(|_| create.options.is_empty());
         let options: String = create.options.iter().map(|option| format!(" {}", option_text(option))).collect();
         let name = describe::quoted(&table.name).to_string();
-        let mut text = describe::create_table_with(table, &name, usual, &options) + ROWS_FOLLOW;
+        let mut text = describe::create_table_with(table, &name, usual, &options, self.zone()) + ROWS_FOLLOW;
         if let Some(partitioning) = &table.partitioning {
             text.push_str(&crate::partitions::print::shown(&partitioning.rule));
         }
@@ -295,7 +295,7 @@ impl Session {
             .map(|(column, column_type)| {
                 let made = planner::made::column(&column.name, column, column_type);
                 // The database's defaults need not be repeated, unless the table may have others.
-                describe::column_line(&made, create.options.is_empty().then_some(home.collation))
+                describe::column_line(&made, create.options.is_empty().then_some(home.collation), self.zone())
             })
             .collect();
         let text = format!("CREATE TABLE t ({})", columns.join(", "));

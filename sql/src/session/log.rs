@@ -249,7 +249,7 @@ impl Session {
                 Some(like) => {
                     let database = database_of(&create.table, self.state.database.as_deref())?;
                     let name = self.logged_name(database, &create.table.name);
-                    describe::create_table_as(&like, &name, create.if_not_exists, 0).into_bytes()
+                    describe::create_table_as(&like, &name, create.if_not_exists, 0, self.zone()).into_bytes()
                 }
                 None => self.source.clone(),
             },
