@@ -1,5 +1,7 @@
 //! WEIGHT_STRING, what a text weighs; NATURAL_SORT_KEY, by which numbers in texts sort as numbers.
 
+use std::borrow::Cow;
+
 use format::collation::{CollationId, collation};
 
 use super::string::LENGTH_MAX;
@@ -15,12 +17,19 @@ const WEIGHT_BYTES_MAX: u32 = 48;
 const NATURAL_GROWTH: u32 = 2;
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::new("weight_string", (1, 1), weight_type, weight_string).of_bytes(),
+    Function::new("weight_string", (1, 4), weight_type, weight_string).of_bytes(),
     Function::new("natural_sort_key", (1, 1), natural_type, natural_sort_key),
 ];
 
+/// Of the flags: whether the result is filled up to the bytes asked for.
+const FILL: u64 = 0x80;
+
 fn weight_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let bytes = typing.length(0).saturating_mul(WEIGHT_BYTES_MAX).min(LENGTH_MAX);
+    let constant = |index| typing.constant_int(index).map_or(0, |number| number.clamp(0, i64::from(LENGTH_MAX)) as u32);
+    let bytes = match constant(1) {
+        0 => typing.length(0).max(constant(2)).saturating_mul(WEIGHT_BYTES_MAX).min(LENGTH_MAX),
+        bytes => bytes,
+    };
     Ok(TypeInfo::string(bytes, CollationId::BINARY, Coercibility::Literal))
 }
 
@@ -31,11 +40,42 @@ fn weight_string<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         return Ok(Datum::Null);
     }
     let text = not_null!(call.text(0)?);
-    if !call.fits("weight_string", text.len() as u64 * u64::from(WEIGHT_BYTES_MAX)) {
+    let number = |index| if call.has(index) { call.uint(index) } else { Ok(Some(0)) };
+    let (bytes, chars, flags) = (not_null!(number(1)?), not_null!(number(2)?), not_null!(number(3)?));
+    let weighed = match bytes {
+        0 => (text.len() as u64).max(chars).saturating_mul(u64::from(WEIGHT_BYTES_MAX)),
+        bytes => bytes,
+    };
+    if !call.fits("weight_string", weighed) || !call.fits("weight_string", text.len() as u64) {
         return Ok(Datum::Null);
     }
+    let (collation, charset) = (collation(ty.collation), ty.charset());
+    let mut text = text;
+    let mut pad = Vec::new();
+    if collation.pad_space {
+        charset.push_spaces(1, &mut pad);
+    }
+    if chars > 0 {
+        // The text has so many characters; spaces stand for those that it lacks, where they weigh something.
+        let cut = charset.substring(&text, 0, chars as usize);
+        let missing = chars as usize - charset.char_count(cut);
+        let room = if bytes == 0 { missing } else { missing.min(bytes as usize) };
+        text = Cow::Owned([cut, &pad.repeat(room)].concat());
+    }
     let mut out = Vec::with_capacity(text.len() * 2);
-    collation(ty.collation).weight_string(&text, &mut out);
+    collation.weight_string(&text, &mut out);
+    if bytes > 0 {
+        let mut filling = Vec::new();
+        collation.weight_string(&pad, &mut filling);
+        if filling.is_empty() {
+            filling.push(0);
+        }
+        if flags & FILL != 0 && out.len() < bytes as usize {
+            let missing = bytes as usize - out.len();
+            out.extend(filling.iter().cycle().take(missing));
+        }
+        out.truncate(bytes as usize);
+    }
     Ok(Datum::bytes(out))
 }
 

@@ -121,37 +121,49 @@ impl Parser<'_> {
         }
     }
 
-    /// WEIGHT_STRING(text AS CHAR(n)) is that of the text with so many characters, AS BINARY(n) of so many bytes.
+    /// WEIGHT_STRING(text AS CHAR(n)) is that of the text with so many characters, AS BINARY(n) of so many bytes. With
+    /// three numbers behind the text: the bytes of the result, the characters of the text, and how the result is filled up.
     fn weight_string(&mut self) -> Result<Expr> {
         let text = self.expr()?;
-        let text = if self.take_word("AS") {
+        let mut numbers = Vec::new();
+        if self.take_word("AS") {
             let is_binary = self.take_word("BINARY");
             if !is_binary {
                 self.expect_word("CHAR")?;
             }
-            let length = self.in_parentheses(Self::expr)?;
-            let length = if let Expr::Literal(Literal::Integer(length @ 1..)) = length {
-                length
-            } else {
+            let length = self.in_parentheses(Self::weight_number)?;
+            if length == 0 {
                 return Err(self.unexpected());
-            };
-            match is_binary {
-                true => {
-                    let to = CastType::Binary { bytes: u32::try_from(length).ok() };
-                    Expr::Cast { expr: Box::new(text), to }
-                }
-                false => {
-                    let length = Expr::Literal(Literal::Integer(length));
-                    Expr::Function { name: "rpad".into(), args: vec![text, length, Expr::string(" ")] }
-                }
             }
-        } else {
-            text
-        };
+            if is_binary {
+                let to = CastType::Binary { bytes: u32::try_from(length).ok() };
+                let text = Expr::Cast { expr: Box::new(text), to };
+                return Ok(Expr::Function { name: "weight_string".into(), args: vec![text] });
+            }
+            numbers = vec![0, length, 0];
+        } else if self.take_symbol(",") {
+            numbers.push(self.weight_number()?);
+            for _ in 0..2 {
+                self.expect_symbol(",")?;
+                numbers.push(self.weight_number()?);
+            }
+        }
         if self.take_word("LEVEL") {
             return Ok(Expr::Unsupported("WEIGHT_STRING with LEVEL".into()));
         }
-        Ok(Expr::Function { name: "weight_string".into(), args: vec![text] })
+        let numbers = numbers.into_iter().map(|number| Expr::Literal(Literal::Integer(number)));
+        let args = std::iter::once(text).chain(numbers).collect();
+        Ok(Expr::Function { name: "weight_string".into(), args })
+    }
+
+    fn weight_number(&mut self) -> Result<u64> {
+        match self.expr()? {
+            Expr::Literal(Literal::Integer(number)) => Ok(number),
+            Expr::Literal(Literal::Hex { bytes, charset: None }) if bytes.len() <= 8 => {
+                Ok(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+            }
+            _ => Err(self.unexpected()),
+        }
     }
 
     /// MariaDB's functions that are others' by another name.
