@@ -79,6 +79,11 @@ impl Parser<'_> {
             parser.expect_word("AS")?;
             Ok(CommonTable { name, columns, query: parser.parenthesized_query()? })
         })?;
+        for (index, table) in tables.iter().enumerate() {
+            if tables[..index].iter().any(|other| other.name.eq_ignore_ascii_case(&table.name)) {
+                return Err(Error::not_unique_table(&table.name));
+            }
+        }
         Ok(Some(With { recursive, tables }))
     }
 
@@ -619,7 +624,8 @@ impl Parser<'_> {
             };
             self.expect_symbol("(")?;
             let mut indexes = Vec::new();
-            if !self.is_symbol(")") {
+            // Only USE INDEX can name none.
+            if kind != IndexHintKind::Use || !self.is_symbol(")") {
                 indexes =
                     self.list(
                         |parser| {
