@@ -168,3 +168,12 @@ fn text_to_i64(text: &[u8], context: &EvalContext<'_>) -> Result<i64> {
     }
     Ok(value)
 }
+
+/// The double nearest to a power of ten. Products of powers are off from the 23rd on.
+pub fn power_of_ten(exponent: u32) -> f64 {
+    const EXACT: u32 = 22;
+    match exponent {
+        0..=EXACT => 10_f64.powi(exponent as i32),
+        _ => format!("1e{exponent}").parse().unwrap_or(f64::INFINITY),
+    }
+}

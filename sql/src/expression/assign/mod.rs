@@ -30,6 +30,7 @@ use format::collation::{Charset, CollationId, collation};
 use format::value::{ColumnType, Date, DateTime, Decimal, Json, JsonError, LobSize, Time, Value, double_prefix};
 
 use super::datum::{bits_of, quoted};
+use super::numbers::power_of_ten;
 use super::{Datum, EvalContext, geometry, json};
 use crate::error::{Error, Result};
 use crate::types::TypeInfo;
@@ -477,7 +478,7 @@ impl Assignment<'_, '_> {
             if rounded.is_finite() {
                 number = rounded;
             }
-            let max = 10f64.powi(digits as i32 - scale as i32) - 10f64.powi(-(scale as i32));
+            let max = power_of_ten(digits.saturating_sub(scale).into()) - 10f64.powi(-(scale as i32));
             if number.abs() > max {
                 self.out_of_range()?;
                 number = max.copysign(number);

@@ -506,7 +506,7 @@ fn period_add<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let period = not_null!(call.int(0)?);
     let months = not_null!(call.int(1)?);
     let sum = months_of(period, "period_add")?.saturating_add(months).max(0);
-    int(sum / 12 * 100 + sum % 12 + 1)
+    int((sum / 12).saturating_mul(100).saturating_add(sum % 12 + 1))
 }
 
 fn period_diff<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

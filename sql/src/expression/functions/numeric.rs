@@ -12,6 +12,7 @@ use format::value::{Decimal, integer_prefix};
 use super::{Call, Function, Typing, not_null, typings};
 use crate::error::{Error, Result};
 use crate::expression::datum::Number;
+use crate::expression::numbers::power_of_ten;
 use crate::expression::{Datum, bit_strings};
 use crate::types::{DECIMALS_NOT_FIXED, Kind, TypeInfo};
 
@@ -249,7 +250,7 @@ fn round_integer(value: i128, decimals: i64, up: bool) -> i128 {
 }
 
 fn round_double(value: f64, decimals: i64, up: bool) -> f64 {
-    let power = 10_f64.powi(decimals.unsigned_abs().min(400) as i32);
+    let power = power_of_ten(decimals.unsigned_abs().min(400) as u32);
     let nearest = |value: f64| if up { value.round_ties_even() } else { value.trunc() };
     if decimals < 0 {
         let rounded = if power.is_infinite() { 0.0 } else { nearest(value / power) * power };
