@@ -209,6 +209,22 @@ impl Error {
         Error::new(1300, b"HY000", format!("Invalid {charset} character string: '{bytes}'"))
     }
 
+    /// Shows the first bytes, those that are no printable ASCII as hexadecimal numbers.
+    pub fn cannot_convert_string(text: &[u8], from: &str, to: &str) -> Error {
+        const SHOWN: usize = 6;
+        let mut shown = String::new();
+        for &byte in text.iter().take(SHOWN) {
+            match byte {
+                b' '..=b'~' => shown.push(char::from(byte)),
+                _ => shown.push_str(&format!("\\x{byte:02X}")),
+            }
+        }
+        if text.len() > SHOWN {
+            shown.push_str("...");
+        }
+        Error::new(3854, b"HY000", format!("Cannot convert string '{shown}' from {from} to {to}"))
+    }
+
     pub fn memory_exceeded(what: &str, bytes_max: u64) -> Error {
         Error::new(3170, b"HY000", format!("Memory capacity of {bytes_max} bytes for '{what}' exceeded."))
     }

@@ -66,6 +66,10 @@ impl Binder<'_> {
                 self.wrap(functions::YEAR_MOMENT, one)?;
             }
         }
+        let is_order = matches!(op, BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Greater | BinaryOp::GreaterEqual);
+        if is_order && (left_type.is_geometry() || right_type.is_geometry()) {
+            return Err(Error::wrong_arguments(op.symbol()));
+        }
         let how = self.prepare(&mut left, &mut right, op.symbol())?;
         Ok(comparison(op, how, left, right))
     }

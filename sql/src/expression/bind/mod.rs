@@ -25,7 +25,7 @@ use storage::Table;
 use super::arrays;
 use super::bit_strings;
 use super::fulltext::Search;
-use super::functions::{self, Typing, agree, as_number, convert_charset};
+use super::functions::{self, Typing, agree, agree_on_text, as_number, convert_charset};
 use super::pattern::{self, Regex};
 use super::rule::comparison_of;
 use super::{Expr, Node, Sequence, SessionState, StoredFunctions, typing};
@@ -228,6 +228,9 @@ impl<'a> Binder<'a> {
             ast::Expr::Like { expr, pattern, escape, negated } => {
                 let mut operands = [self.bind(expr)?, self.bind(pattern)?];
                 let mut escape = match escape {
+                    Some(escape) if self.mode.has(SqlMode::NO_BACKSLASH_ESCAPES) && is_empty_text(escape) => {
+                        return Err(Error::wrong_arguments("ESCAPE"));
+                    }
                     Some(escape) => Some(Box::new(self.bind(escape)?)),
                     None if self.mode.has(SqlMode::NO_BACKSLASH_ESCAPES) => {
                         Some(Box::new(self.literal(&Literal::String { bytes: Vec::new(), charset: None })?))
@@ -299,6 +302,7 @@ impl<'a> Binder<'a> {
                 let length = expr.ty.length.saturating_mul(width);
                 let mut ty = TypeInfo::string(length, charset.default_collation(), Coercibility::Implicit);
                 ty.nullable = expr.ty.nullable || self.may_be_lost(&expr.ty, &ty);
+                ty = self.made_text(ty);
                 Ok(Expr { node: Node::ToCharset { expr: Box::new(expr), to: charset }, ty })
             }
             ast::Expr::Collate { expr, collation } => self.collate(expr, collation),
@@ -313,9 +317,10 @@ impl<'a> Binder<'a> {
                 if let Some(remove) = remove {
                     operands.push(self.bind(remove)?);
                 }
-                let (id, coercibility) = agree(&mut operands, self.connection, "trim")?;
+                let (id, coercibility) = agree_on_text(&mut operands, self.connection, "trim")?;
                 let mut ty = TypeInfo::string(operands[0].ty.length, id, coercibility);
                 ty.nullable = operands.iter().any(|operand| operand.ty.nullable);
+                ty = self.made_text(ty);
                 let remove = if operands.len() == 2 { operands.pop().map(Box::new) } else { None };
                 let expr = Box::new(operands.remove(0));
                 Ok(Expr { node: Node::Trim { side: *side, remove, expr }, ty })
@@ -470,7 +475,14 @@ impl<'a> Binder<'a> {
             max_allowed_packet_bytes: self.max_allowed_packet_bytes,
         };
         let ty = (function.typing)(&mut typing)?;
+        let ty = if functions::makes_texts(function) { self.made_text(ty) } else { ty };
         Ok(functions::call(function, args, ty))
+    }
+
+    /// The type of a text that a function makes. In strict mode MySQL has any such be NULL, which columns that are made of
+    /// it show.
+    fn made_text(&self, ty: TypeInfo) -> TypeInfo {
+        if ty.is_string() && self.mode.is_strict() { ty.nullable(true) } else { ty }
     }
 
     /// A stored function, if there is one of the name.
@@ -603,6 +615,9 @@ impl<'a> Binder<'a> {
         if matches!(to, CastType::Char { .. }) {
             ty.nullable |= self.may_be_lost(&expr.ty, &ty);
         }
+        if matches!(to, CastType::Char { .. } | CastType::Binary { .. }) {
+            ty = self.made_text(ty);
+        }
         Ok(Expr { node: Node::Cast { expr: Box::new(expr), to: to.clone() }, ty })
     }
 
@@ -669,6 +684,10 @@ fn constant_text(expr: &Expr) -> Option<&[u8]> {
 }
 
 /// The collation `_bin` of a character set.
+fn is_empty_text(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Literal(Literal::String { bytes, .. }) if bytes.is_empty())
+}
+
 fn binary_collation(charset: Charset) -> CollationId {
     let name = format!("{}_bin", charset.name());
     Collation::by_name(&name).map_or(charset.default_collation(), |found| found.id)

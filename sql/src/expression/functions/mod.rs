@@ -42,7 +42,8 @@ mod xml;
 pub use json::{JSON_VALUE, json_as_column, json_error_marker, json_path};
 pub use numeric::restart_sequences;
 pub use operand::{
-    JSON_OPERAND, LISTED_MOMENT, MOMENT_OPERANDS, NUMBER_OPERAND, PADDED, TIME_OPERAND, YEAR_MOMENT, YEAR_OPERAND,
+    JSON_OPERAND, LISTED_MOMENT, MOMENT_OPERANDS, NUMBER_OPERAND, PADDED, TEXT_OF, TIME_OPERAND, YEAR_MOMENT,
+    YEAR_OPERAND,
 };
 
 use std::borrow::Cow;
@@ -197,6 +198,11 @@ pub fn is_known(name: &str) -> bool {
     BY_NAME.contains_key(name)
 }
 
+/// Whether a text that a function gives is of its own making: neither one of its arguments, nor what stands around one.
+pub fn makes_texts(function: &Function) -> bool {
+    !matches!(function.texts, Texts::Choice | Texts::Operand) && !function.name.contains(' ')
+}
+
 /// Functions that we know by name alone.
 const UNSUPPORTED: &[&str] = &[
     "binlog_gtid_pos",
@@ -230,12 +236,20 @@ impl Typing<'_> {
         agree(&mut self.args[from..to], self.connection, self.name)
     }
 
-    /// The same of the first argument and another one.
-    pub fn agree_with(&mut self, other: usize) -> Result<(CollationId, Coercibility)> {
-        self.args.swap(1, other);
-        let agreed = self.agree(0, 2);
-        self.args.swap(1, other);
-        agreed
+    /// The collation of one argument. Others become texts of its character set, those that have no such text are
+    /// error 3854.
+    pub fn decided_by(&mut self, index: usize, others: &[usize]) -> Result<(CollationId, Coercibility)> {
+        let (id, coercibility) = self.agree(index, index + 1)?;
+        for &other in others {
+            text_of(&mut self.args[other], collation(id).charset)?;
+        }
+        Ok((id, coercibility))
+    }
+
+    /// As [`agree`](Self::agree), where bytes among texts have to be text: error 3854 for those that are none.
+    pub fn agree_on_text(&mut self, from: usize, to: usize) -> Result<(CollationId, Coercibility)> {
+        let to = to.min(self.args.len());
+        agree_on_text(&mut self.args[from..to], self.connection, self.name)
     }
 
     /// The printed length of an argument, in characters.
@@ -322,6 +336,19 @@ pub fn agree(args: &mut [Expr], connection: CollationId, operation: &str) -> Res
     Ok((id, coercibility))
 }
 
+/// As [`agree`], where bytes among texts have to be text: error 3854 for those that are none.
+pub fn agree_on_text(
+    args: &mut [Expr],
+    connection: CollationId,
+    operation: &str,
+) -> Result<(CollationId, Coercibility)> {
+    let (id, coercibility) = agree(args, connection, operation)?;
+    for arg in args {
+        text_of(arg, collation(id).charset)?;
+    }
+    Ok((id, coercibility))
+}
+
 /// Wraps a string expression of another character set. Numbers are ASCII and fit anywhere.
 pub fn convert_charset(arg: &mut Expr, charset: Charset) {
     let from = arg.ty.charset();
@@ -342,6 +369,23 @@ pub fn convert_charset(arg: &mut Expr, charset: Charset) {
     ty.collation = charset.default_collation();
     let inner = std::mem::replace(arg, Expr::null());
     *arg = Expr { node: Node::ToCharset { expr: Box::new(inner), to: charset }, ty };
+}
+
+/// Makes a string expression one of a character set, whatever its own is. Numbers are ASCII and fit anywhere.
+fn text_of(arg: &mut Expr, charset: Charset) -> Result<()> {
+    let from = arg.ty.charset();
+    if !arg.ty.is_string() || arg.ty.kind == Kind::Parameter {
+        convert_charset(arg, charset);
+        return Ok(());
+    }
+    if from == charset || charset == Charset::Binary || from != Charset::Binary && from.converts_verbatim(charset) {
+        return Ok(());
+    }
+    let ty = TypeInfo::string(arg.ty.length, charset.default_collation(), arg.ty.coercibility);
+    let ty = ty.nullable(arg.ty.nullable);
+    let inner = std::mem::replace(arg, Expr::null());
+    *arg = Expr { node: Node::Call { function: find(TEXT_OF)?, args: vec![inner] }, ty };
+    Ok(())
 }
 
 /// Whether an expression is a text whose characters have two bytes or more.

@@ -8,6 +8,7 @@
 //! | a DATE, DATETIME or TIMESTAMP, and is a text | the moment; 1525 if it is none, but among several of IN and in BETWEEN a warning and the zero date |
 //! | a YEAR, and is a date | itself: the year becomes the moment before its first day |
 //! | a TIME, and is a text | the time |
+//! | a text that decides the character set, as the first of REPLACE | a text of that set |
 //! | JSON, constant or not | a JSON value of its kind |
 //!
 //! A text beside a number would be compared as a double, in which `102935229216544094` is also its neighbours. A key is
@@ -16,6 +17,7 @@
 //!
 //! No text of a statement can call these functions: their names have spaces.
 
+use format::collation::{Charset, convert};
 use format::value::{Date, DateTime, Decimal, Time};
 
 use super::{Call, Function, Typing, typings};
@@ -33,6 +35,8 @@ pub const TIME_OPERAND: &str = "time operand";
 pub const JSON_OPERAND: &str = "json operand";
 /// Around each CHAR column in the mode PAD_CHAR_TO_FULL_LENGTH.
 pub const PADDED: &str = "padded char";
+/// Around a text where another one decides the character set.
+pub const TEXT_OF: &str = "text of";
 /// A text among several that stand beside a date.
 pub const LISTED_MOMENT: &str = "listed moment";
 /// By the kind of the column.
@@ -46,6 +50,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new(TIME_OPERAND, (1, 1), same_type, time_operand).operand(),
     Function::new(JSON_OPERAND, (1, 1), json_type, json_operand).operand(),
     Function::new(PADDED, (1, 1), same_type, padded).of_any_text(),
+    Function::new(TEXT_OF, (1, 1), same_type, text_of).of_any_text(),
     Function::new(LISTED_MOMENT, (1, 1), same_type, |call| moment_operand(call, None)).operand(),
     Function::new(MOMENT_OPERANDS[0].1, (1, 1), same_type, |call| moment_operand(call, Some("DATE"))).operand(),
     Function::new(MOMENT_OPERANDS[1].1, (1, 1), same_type, |call| moment_operand(call, Some("DATETIME"))).operand(),
@@ -81,6 +86,20 @@ fn padded<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let charset = call.ty.charset();
     charset.push_spaces((call.ty.length as usize).saturating_sub(charset.char_count(&text)), &mut text);
     Ok(Datum::bytes(text))
+}
+
+/// A text in the character set of the result. One that has none there, and bytes that are no text, are an error.
+fn text_of<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let Some(text) = call.text(0)? else { return Ok(Datum::Null) };
+    let (from, to) = (call.charset_of(0), call.charset());
+    if from == Charset::Binary && to.well_formed_prefix(&text) == text.len() {
+        return Ok(Datum::Bytes(text));
+    }
+    let mut converted = Vec::new();
+    if convert(&text, from, to, &mut converted) && to.well_formed_prefix(&converted) == converted.len() {
+        return Ok(Datum::bytes(converted));
+    }
+    Err(Error::cannot_convert_string(&text, from.name(), to.name()))
 }
 
 fn year_moment<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

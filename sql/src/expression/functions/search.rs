@@ -1,6 +1,7 @@
 //! Where a text stands in others: INSTR, LOCATE, FIND_IN_SET, FIELD; and STRCMP.
 //!
-//! All of these go by the collation that the arguments agree on.
+//! INSTR, LOCATE and FIELD go by the collation of the text that is searched, or searched for among others; the rest by
+//! the one that the arguments agree on.
 
 use std::cmp::Ordering;
 
@@ -13,8 +14,8 @@ use crate::expression::Datum;
 use crate::types::{Kind, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::new("instr", (2, 2), search_type, instr).of_any_text(),
-    Function::new("locate", (2, 3), search_type, locate).of_any_text(),
+    Function::new("instr", (2, 2), instr_type, instr).of_any_text(),
+    Function::new("locate", (2, 3), locate_type, locate).of_any_text(),
     Function::new("strcmp", (2, 2), search_type, strcmp).of_any_text(),
     Function::new("find_in_set", (2, 2), search_type, find_in_set).of_any_text(),
     Function::new("field", (2, MANY), field_type, field).of_any_text(),
@@ -26,9 +27,20 @@ fn search_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     typings::int(typing)
 }
 
+fn instr_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    typing.decided_by(0, &[1])?;
+    typings::int(typing)
+}
+
+fn locate_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    typing.decided_by(1, &[0])?;
+    typings::int(typing)
+}
+
 fn field_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     if typing.args.iter().all(|arg| arg.ty.is_string() || arg.ty.kind == Kind::Null) {
-        typing.agree(0, typing.args.len())?;
+        let others: Vec<usize> = (1..typing.args.len()).collect();
+        typing.decided_by(0, &others)?;
     }
     Ok(TypeInfo::int(3).not_null())
 }
@@ -43,6 +55,12 @@ fn collation_of(call: &Call<'_>, left: usize, right: usize) -> Result<&'static C
     Ok(collation(id))
 }
 
+/// The collation of the argument that decides.
+fn own_collation(call: &Call<'_>, index: usize) -> &'static Collation {
+    let ty = call.arg_type(index);
+    collation(if ty.is_string() { ty.collation } else { call.context.connection })
+}
+
 fn instr<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     position(call, 0, 1, 1)
 }
@@ -53,7 +71,7 @@ fn locate<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn position<'a>(call: &Call<'a>, text: usize, needle: usize, start: i64) -> Result<Datum<'a>> {
-    let collation = collation_of(call, text, needle)?;
+    let collation = own_collation(call, text);
     let (text, needle) = (not_null!(call.text(text)?), not_null!(call.text(needle)?));
     let charset = collation.charset;
     let chars = charset.char_count(&text) as i64;
@@ -106,9 +124,7 @@ fn field<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let all = |test: fn(&TypeInfo) -> bool| call.args.iter().all(|arg| test(&arg.ty));
     let found = if all(|ty| ty.is_string() || ty.kind == Kind::Null) {
         let wanted = not_null_or_zero!(call.text(0)?);
-        // An explicit collation of one argument holds for all.
-        let types: Vec<TypeInfo> = call.args.iter().map(|arg| arg.ty).collect();
-        let collation = collation(super::aggregate_collations(&types, "field")?.0);
+        let collation = own_collation(call, 0);
         find_argument(call, |index| {
             Ok(match call.text(index)? {
                 Some(text) => collation.equal(&text, &wanted),

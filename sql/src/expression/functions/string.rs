@@ -1,7 +1,7 @@
 //! Strings: cutting, joining, padding. What looks for texts is in `search`, what makes numbers of them in `bytes`.
 //!
 //! Positions count characters from 1, negative ones from the end. Arguments that meet in one result have been brought to
-//! one character set by the typing ([`Typing::agree`]), so evaluation works on bytes of [`Call::charset`].
+//! one character set by the typing ([`Typing::agree_on_text`]; in REPLACE, INSERT, LPAD and RPAD the first decides), so evaluation works on bytes of [`Call::charset`].
 //!
 //! REPLACE and SUBSTRING_INDEX compare bytes, as MySQL's do.
 
@@ -74,7 +74,7 @@ fn first_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 }
 
 fn first_two_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let agreed = typing.agree(0, 2)?;
+    let agreed = typing.agree_on_text(0, 2)?;
     Ok(string_type(typing, agreed, u64::from(typing.length(0))))
 }
 
@@ -83,13 +83,13 @@ fn lengths(typing: &Typing<'_>) -> u64 {
 }
 
 fn concat_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let agreed = typing.agree(0, typing.args.len())?;
+    let agreed = typing.agree_on_text(0, typing.args.len())?;
     Ok(grown_type(typing, agreed, lengths(typing)))
 }
 
 /// NULL is left out, but for the separator.
 fn concat_ws_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let agreed = typing.agree(0, typing.args.len())?;
+    let agreed = typing.agree_on_text(0, typing.args.len())?;
     let separators = u64::from(typing.length(0)) * (typing.args.len() as u64 - 1);
     let length = lengths(typing) + separators;
     Ok(typing.grown(string_type(typing, agreed, length).nullable(typing.args[0].ty.nullable)))
@@ -101,7 +101,7 @@ fn constant_length(typing: &Typing<'_>, index: usize) -> u64 {
 }
 
 fn pad_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let agreed = typing.agree_with(2)?;
+    let agreed = typing.decided_by(0, &[2])?;
     // Too long a result is NULL.
     Ok(string_type(typing, agreed, constant_length(typing, 1)).nullable(true))
 }
@@ -118,7 +118,7 @@ fn space_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 }
 
 fn replace_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let agreed = typing.agree(0, 3)?;
+    let agreed = typing.decided_by(0, &[1, 2])?;
     let length = u64::from(typing.length(0));
     // At worst each character is replaced.
     let grown = length.saturating_mul(u64::from(typing.length(2)).max(1));
@@ -126,25 +126,25 @@ fn replace_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 }
 
 fn insert_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let agreed = typing.agree_with(3)?;
+    let agreed = typing.decided_by(0, &[3])?;
     let length = u64::from(typing.length(0)) + u64::from(typing.length(3));
     Ok(grown_type(typing, agreed, length))
 }
 
 fn elt_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let agreed = typing.agree(1, typing.args.len())?;
+    let agreed = typing.agree_on_text(1, typing.args.len())?;
     let longest = typing.args[1..].iter().map(|arg| u64::from(arg.ty.length)).max().unwrap_or(0);
     Ok(string_type(typing, agreed, longest).nullable(true))
 }
 
 fn make_set_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let agreed = typing.agree(1, typing.args.len())?;
+    let agreed = typing.agree_on_text(1, typing.args.len())?;
     let length = lengths(typing) + typing.args.len() as u64;
     Ok(typing.grown(string_type(typing, agreed, length).nullable(typing.args[0].ty.nullable)))
 }
 
 fn export_set_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let agreed = typing.agree(1, typing.args.len().min(4))?;
+    let agreed = typing.agree_on_text(1, typing.args.len().min(4))?;
     let longest = u64::from(typing.length(1).max(typing.length(2)));
     let separator = if typing.args.len() > 3 { u64::from(typing.length(3)) } else { 1 };
     Ok(grown_type(typing, agreed, longest * 64 + separator * 63))
