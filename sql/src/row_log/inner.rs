@@ -69,6 +69,16 @@ impl RowLog {
         Ok(())
     }
 
+    /// How many rows wait.
+    pub fn waiting(&self) -> usize {
+        self.inner.waiting.len()
+    }
+
+    /// Forgets the rows behind a place: an inner statement went back to a savepoint.
+    pub fn cut_waiting(&mut self, place: usize) {
+        self.inner.waiting.truncate(place);
+    }
+
     /// Keeps a row of an inner statement.
     pub(super) fn wait(
         &mut self,

@@ -73,9 +73,7 @@ impl Parser<'_> {
             | Statement::Deallocate(_) => Err(Error::not_in_function("Dynamic SQL")),
             Statement::Flush { .. } => Err(Error::not_in_function("FLUSH")),
             Statement::Reset(_) | Statement::ResetReplica { .. } => Err(Error::not_in_function("RESET")),
-            Statement::Savepoint(_) | Statement::RollbackTo(_) | Statement::ReleaseSavepoint(_) => {
-                Err(Error::unsupported("savepoints in stored functions and triggers"))
-            }
+            Statement::Savepoint(_) | Statement::RollbackTo(_) | Statement::ReleaseSavepoint(_) => Ok(()),
             Statement::CreateTable(create) if create.temporary => {
                 Err(Error::unsupported("temporary tables in stored functions and triggers"))
             }

@@ -43,7 +43,7 @@ impl Runner<'_> {
         let (given, forced, errors) = (state.given_insert_id.get(), state.insert_id.get(), state.error_count.get());
         let host = Host::Statement { session, trx: self.trx, rights };
         let mut run = Run::of_program(host, compiled, unit, frame);
-        let ran = run.run();
+        let ran = session.with_savepoints(|| run.run());
         let result = ran.map(|()| finish(&mut run));
         drop(run);
         state.last_insert_id.set(kept.0);

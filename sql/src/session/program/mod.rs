@@ -21,6 +21,7 @@
 //! | `sql` | statements of SQL, cursors |
 //! | `call` | CALL: arguments, rights, recursion |
 //! | `inner` | functions and triggers |
+//! | `savepoints` | savepoints of functions and triggers |
 //! | `diagnostics` | SIGNAL, RESIGNAL, GET DIAGNOSTICS |
 //! | `sink` | where the results of a procedure's statements go |
 //!
@@ -34,6 +35,7 @@ mod call;
 mod diagnostics;
 mod inner;
 mod run;
+mod savepoints;
 mod sink;
 mod sql;
 mod unit;
@@ -79,6 +81,8 @@ pub struct Programs {
     /// The tables of the statements that run them.
     in_use: RefCell<Vec<Vec<Arc<Table>>>>,
     collected: RefCell<Option<Collected>>,
+    /// The savepoints of the functions and triggers that run, those of the innermost last.
+    savepoints: RefCell<Vec<savepoints::Scope>>,
     /// What the handlers that run have to handle, the innermost last.
     handled: RefCell<Vec<Vec<Condition>>>,
     /// Where the stack stood when the first one began.

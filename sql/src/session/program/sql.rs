@@ -228,6 +228,14 @@ impl Run<'_, '_> {
 
     /// What is not planned: it runs like a statement of the client's.
     fn other_sql(&mut self, step: &SqlStep) -> Result<()> {
+        if let Host::Statement { session, trx, .. } = &self.host
+            && matches!(
+                step.statement,
+                Statement::Savepoint(_) | Statement::RollbackTo(_) | Statement::ReleaseSavepoint(_)
+            )
+        {
+            return session.inner_savepoint(trx, &step.statement);
+        }
         let Host::Session { session, sink } = &mut self.host else {
             return Err(match &step.statement {
                 Statement::Prepare { .. }
@@ -235,9 +243,6 @@ impl Run<'_, '_> {
                 | Statement::ExecuteImmediate { .. }
                 | Statement::Deallocate(_) => Error::not_in_function("Dynamic SQL"),
                 Statement::Flush { .. } => Error::not_in_function("FLUSH"),
-                Statement::Savepoint(_) | Statement::RollbackTo(_) | Statement::ReleaseSavepoint(_) => {
-                    Error::unsupported("savepoints in stored functions and triggers")
-                }
                 _ => Error::commit_in_function(),
             });
         };
