@@ -47,6 +47,7 @@ mod plane;
 pub mod expression;
 
 pub mod catalog;
+pub mod components;
 
 pub mod sequences;
 

@@ -328,6 +328,7 @@ static MYSQL: &[VirtualTable] = &[
     mysql::TABLES_PRIV,
     mysql::TIME_ZONE,
     mysql::TIME_ZONE_NAME,
+    mysql::COMPONENT,
     mysql::USER,
 ];
 

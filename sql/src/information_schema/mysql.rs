@@ -6,6 +6,7 @@ use format::value::{DateTime, Value, Zone};
 use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, time};
 use crate::accounts::attributes::{Lifetime, Transport};
 use crate::accounts::{Account, Privileges};
+use crate::components;
 
 fn accounts(facts: &Facts<'_>) -> Vec<Account> {
     facts.instance.accounts.list()
@@ -91,6 +92,16 @@ pub const TIME_ZONE_NAME: VirtualTable = VirtualTable {
     name: "time_zone_name",
     columns: &[text("Name", 64), number("Time_zone_id")],
     rows: |_| (1..).zip(Zone::names()).map(|(id, name)| vec![string(name), Value::UInt(id)]).collect(),
+};
+
+/// What other servers load is part of this one.
+pub const COMPONENT: VirtualTable = VirtualTable {
+    name: "component",
+    columns: &[number("component_id"), number("component_group_id"), long_text("component_urn")],
+    rows: |_| {
+        let row = |(id, urn): (u64, &&str)| vec![Value::UInt(id), Value::UInt(id), string(urn)];
+        (1..).zip(components::BUILT_IN).map(row).collect()
+    },
 };
 
 pub const USER: VirtualTable = VirtualTable {

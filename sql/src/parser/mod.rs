@@ -71,7 +71,7 @@ pub const DEPTH_MAX: usize = 250;
 const PARAMETERS_MAX: usize = 65535;
 
 /// Statements that are known by their first word alone.
-const UNSUPPORTED: &[&str] = &["HANDLER", "INSTALL", "UNINSTALL", "CACHE", "IMPORT", "HELP", "RESTART"];
+const UNSUPPORTED: &[&str] = &["HANDLER", "CACHE", "IMPORT", "RESTART"];
 
 /// Longest name of a table, a column, an index, in characters.
 const NAME_CHARACTERS_MAX: usize = 64;
@@ -667,6 +667,11 @@ impl<'a> Parser<'a> {
             b"DO" => {
                 self.advance();
                 Ok(Statement::Do(self.list(Self::expr)?))
+            }
+            b"INSTALL" | b"UNINSTALL" => self.components(),
+            b"HELP" => {
+                self.advance();
+                self.help()
             }
             b"CHANGE" => self.change_source(),
             b"STOP" => {

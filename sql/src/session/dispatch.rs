@@ -1,7 +1,9 @@
 //! Which statement does what: one arm for each kind.
 
+use super::admin::text_type;
 use super::{Done, Session};
 use crate::catalog::storage_error;
+use crate::components;
 use crate::ddl;
 use crate::error::{Error, Result};
 use crate::parser::ast::{AccountStatement, Purge, Show, Statement, Xa};
@@ -204,6 +206,16 @@ impl Session {
                 Done::default()
             }
             Statement::Unsupported(what) => return Err(Error::unsupported(what)),
+            Statement::Components { install, urns } => {
+                components::check(*install, urns)?;
+                Done::default()
+            }
+            Statement::Help => {
+                // MySQL's answer where its tables of help are empty.
+                let columns = [("name".to_owned(), text_type(64)), ("is_it_category".to_owned(), text_type(1))];
+                self.send(&columns, &[], self.warning_count(), more, sink);
+                return Ok(());
+            }
             Statement::ResetPersist { name, if_exists } => {
                 self.reset_persist(name.as_deref(), *if_exists)?;
                 Done::default()

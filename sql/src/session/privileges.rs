@@ -203,6 +203,10 @@ impl Session {
             Statement::Reset(_) | Statement::ResetReplica { .. } => rights.need(Privileges::RELOAD),
             Statement::ResetPersist { .. } => self.need_persist(),
             Statement::Shutdown => rights.need(Privileges::SHUTDOWN),
+            Statement::Components { install, .. } => {
+                let wanted = if *install { Privileges::INSERT } else { Privileges::DELETE };
+                rights.need_table(wanted, "mysql", "component")
+            }
             _ if ddl::takes(statement) => self.check_definition(statement),
             _ => Ok(()),
         }

@@ -2,6 +2,7 @@
 //! transactions, locks, users, prepared statements, maintenance.
 
 mod account;
+mod components;
 mod replica;
 mod set;
 mod show;

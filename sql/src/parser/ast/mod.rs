@@ -271,6 +271,13 @@ pub enum Statement {
         if_exists: bool,
     },
     Shutdown,
+    /// INSTALL COMPONENT, UNINSTALL COMPONENT
+    Components {
+        install: bool,
+        urns: Vec<String>,
+    },
+    /// `HELP 'text'`
+    Help,
     /// Known to MySQL, not to us: answered with 1235 and this name.
     Unsupported(String),
 }
