@@ -2,7 +2,7 @@
 
 use super::capability::Capabilities;
 use super::reader::{Malformed, Reader};
-use super::statement::{ParameterType, decode_value};
+use super::statement::{ParameterType, decode_attribute};
 use crate::value::Value;
 
 /// A command, borrowed from its payload.
@@ -231,7 +231,7 @@ fn read_query_attributes(reader: &mut Reader<'_>) -> Result<Vec<(String, Value)>
     for (index, (ty, name)) in types.into_iter().enumerate() {
         let mut value = Value::Null;
         if nulls[index / 8] & (1 << (index % 8)) == 0 {
-            decode_value(ty, reader, &mut value)?;
+            decode_attribute(ty, reader, &mut value)?;
         }
         attributes.push((name, value));
     }

@@ -121,7 +121,7 @@ pub fn decode_parameters(
     for (index, (_, value)) in query_attributes.iter_mut().enumerate() {
         let index = count + index;
         if nulls[index / 8] & (1 << (index % 8)) == 0 {
-            decode_value(types[index], &mut reader, value)?;
+            decode_attribute(types[index], &mut reader, value)?;
         }
     }
     Ok(())
@@ -144,10 +144,14 @@ pub(super) fn decode_value(ty: ParameterType, reader: &mut Reader<'_>, value: &m
         ColumnKind::Double => Value::Double(f64::from_bits(reader.u64(WHAT)?)),
         ColumnKind::Null => Value::Null,
         ColumnKind::Date => {
-            let datetime = decode_datetime(reader)?;
+            let (datetime, _) = decode_datetime(reader)?;
             Value::Date(datetime.date)
         }
-        ColumnKind::DateTime | ColumnKind::Timestamp => Value::DateTime(decode_datetime(reader)?),
+        ColumnKind::DateTime | ColumnKind::Timestamp => match decode_datetime(reader)? {
+            (datetime, None) => Value::DateTime(datetime),
+            // What names its own zone is a text, as in statements.
+            (datetime, Some(minutes)) => Value::Bytes(zoned(datetime, minutes).into_bytes()),
+        },
         ColumnKind::Time => Value::Time(decode_time(reader)?),
         _ => {
             let bytes = reader.lenenc_bytes(WHAT)?;
@@ -164,10 +168,36 @@ pub(super) fn decode_value(ty: ParameterType, reader: &mut Reader<'_>, value: &m
     Ok(())
 }
 
-fn decode_datetime(reader: &mut Reader<'_>) -> Result<DateTime, Malformed> {
+fn zoned(moment: DateTime, minutes: i16) -> String {
+    let Date { year, month, day } = moment.date;
+    let DateTime { hour, minute, second, micros, .. } = moment;
+    let (sign, east) = (if minutes < 0 { '-' } else { '+' }, minutes.unsigned_abs());
+    format!(
+        "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}{sign}{:02}:{:02}",
+        east / 60,
+        east % 60
+    )
+}
+
+/// Reads the value of an attribute of a query. A moment with a zone is the text by which MySQL shows it: the zone's hours
+/// have no zero in front.
+pub(super) fn decode_attribute(ty: ParameterType, reader: &mut Reader<'_>, value: &mut Value) -> Result<(), Malformed> {
+    decode_value(ty, reader, value)?;
+    if matches!(ty.kind, ColumnKind::DateTime | ColumnKind::Timestamp)
+        && let Value::Bytes(text) = value
+        && let Some(at) = text.len().checked_sub(5)
+        && text[at] == b'0'
+    {
+        text.remove(at);
+    }
+    Ok(())
+}
+
+/// A moment, and the minutes that its zone is ahead of UTC if it names one.
+fn decode_datetime(reader: &mut Reader<'_>) -> Result<(DateTime, Option<i16>), Malformed> {
     const WHAT: &str = "date parameter";
     let bytes = reader.u8(WHAT)?;
-    if !matches!(bytes, 0 | 4 | 7 | 11) {
+    if !matches!(bytes, 0 | 4 | 7 | 11 | 13) {
         return Err(Malformed { what: WHAT });
     }
     let mut datetime = DateTime::default();
@@ -179,18 +209,20 @@ fn decode_datetime(reader: &mut Reader<'_>) -> Result<DateTime, Malformed> {
         datetime.minute = reader.u8(WHAT)?;
         datetime.second = reader.u8(WHAT)?;
     }
-    if bytes == 11 {
+    if bytes >= 11 {
         datetime.micros = reader.u32(WHAT)?;
     }
+    let zone = if bytes == 13 { Some(reader.u16(WHAT)? as i16) } else { None };
     let date = datetime.date;
-    let in_range = date.year <= 9999
+    let in_range = zone.is_none_or(|minutes| minutes.unsigned_abs() <= 14 * 60)
+        && date.year <= 9999
         && date.month <= 12
         && date.day <= 31
         && datetime.hour < 24
         && datetime.minute < 60
         && datetime.second < 60
         && datetime.micros < 1_000_000;
-    if in_range { Ok(datetime) } else { Err(Malformed { what: WHAT }) }
+    if in_range { Ok((datetime, zone)) } else { Err(Malformed { what: WHAT }) }
 }
 
 fn decode_time(reader: &mut Reader<'_>) -> Result<Time, Malformed> {
@@ -267,6 +299,22 @@ mod tests {
         for cut in 0..payload.len() {
             assert!(decode(&payload[..cut], 7, &mut Vec::new()).is_err(), "{cut}");
         }
+    }
+
+    #[test]
+    fn a_moment_may_name_its_zone() {
+        let read = |minutes: i16, decode: fn(ParameterType, &mut Reader<'_>, &mut Value) -> Result<(), Malformed>| {
+            let mut bytes = vec![13, 0xE8, 0x07, 2, 29, 23, 59, 58, 1, 0, 0, 0];
+            bytes.extend_from_slice(&minutes.to_le_bytes());
+            let mut value = Value::Null;
+            let ty = ParameterType { kind: ColumnKind::Timestamp, unsigned: false };
+            decode(ty, &mut Reader::new(&bytes), &mut value).map(|()| value)
+        };
+        let text = |text: &str| Ok(Value::Bytes(text.as_bytes().to_vec()));
+        assert_eq!(read(330, decode_value), text("2024-02-29 23:59:58.000001+05:30"));
+        assert_eq!(read(330, decode_attribute), text("2024-02-29 23:59:58.000001+5:30"));
+        assert_eq!(read(-600, decode_attribute), text("2024-02-29 23:59:58.000001-10:00"));
+        assert!(read(15 * 60, decode_value).is_err() && read(i16::MIN, decode_value).is_err());
     }
 
     #[test]

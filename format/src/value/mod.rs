@@ -52,7 +52,7 @@ pub use number::{
 pub use stored::EncodeError;
 pub use temporal::{
     Date, DateTime, Interval, IntervalUnit, Moment, ParseFlags, Parsed, Time, Zone, datetime_from_decimal,
-    datetime_from_number, parse_date, parse_datetime, parse_time, time_from_decimal, time_from_number,
+    datetime_from_number, parse_date, parse_datetime, parse_time, parse_time_in, time_from_decimal, time_from_number,
 };
 
 /// How long a TEXT or BLOB may be.

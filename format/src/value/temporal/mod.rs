@@ -35,7 +35,7 @@ use super::Decimal;
 pub use interval::{Interval, IntervalUnit};
 pub use parse::{
     ParseFlags, Parsed, datetime_from_decimal, datetime_from_number, parse_date, parse_datetime, parse_time,
-    time_from_decimal, time_from_number,
+    parse_time_in, time_from_decimal, time_from_number,
 };
 pub use zone::{Moment, Zone};
 

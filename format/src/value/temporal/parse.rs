@@ -314,6 +314,15 @@ pub fn parse_time(text: &[u8]) -> Parsed<Time> {
     read_time(cursor, negative).unwrap_or_else(Parsed::invalid)
 }
 
+/// The same, where a text that has a date as well may name its own zone: its time is that of `session`'s.
+pub fn parse_time_in(text: &[u8], session: Zone) -> Parsed<Time> {
+    let parsed = parse_time(text);
+    match parsed.flags.zone {
+        Some(_) => parse_datetime(text).in_zone(session).map(|moment| moment.time()),
+        None => parsed,
+    }
+}
+
 /// Whether a text that reads as a date and time is meant as one: digits and a separator other than a colon behind the
 /// year, or 14 digits.
 fn is_whole_moment(text: &[u8]) -> bool {

@@ -2,7 +2,7 @@
 
 use format::value::{
     Date, DateTime, Moment, ParseFlags, Time, Zone, datetime_from_decimal, datetime_from_number, parse_datetime,
-    parse_time, time_from_decimal, time_from_number,
+    parse_time_in, time_from_decimal, time_from_number,
 };
 
 use super::{AssignMode, Assignment};
@@ -170,7 +170,7 @@ impl Assignment<'_, '_> {
             Datum::Time(time) => return Ok(Datum::Time(self.context.round_time(*time, fsp))),
             Datum::DateTime(moment) => return Ok(Datum::Time(self.context.round_time(moment.time(), fsp))),
             Datum::Date(_) => return Ok(Datum::Time(Time::ZERO)),
-            Datum::Bytes(text) => parse_time(text),
+            Datum::Bytes(text) => parse_time_in(text, self.context.zone),
             Datum::Int(number) => time_from_number(*number, 0),
             Datum::UInt(number) => time_from_number(i64::try_from(*number).unwrap_or(i64::MAX), 0),
             Datum::Decimal(number) => time_from_decimal(number),
