@@ -301,6 +301,7 @@ pub fn set_collation(session: &mut Session, id: u16) {
     for variable in ["character_set_client", "character_set_results", "character_set_connection"] {
         let _ = session.variables.set(variable, &name(collation.charset.name()));
     }
+    session.variables.set_results_collation(collation.id);
     let _ = session.variables.set("collation_connection", &name(collation.name));
 }
 

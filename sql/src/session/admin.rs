@@ -1,6 +1,7 @@
 //! SHOW, DESCRIBE, EXPLAIN, KILL, FLUSH, and the maintenance of tables.
 
 use format::collation::CollationId;
+use format::packet::ColumnDefinition;
 use format::value::{ColumnType, Value};
 use storage::Kill;
 
@@ -92,13 +93,29 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) {
+        let definitions = self.definitions(columns);
+        self.send_defined(&definitions, columns, rows, warnings, more, sink);
+    }
+
+    /// What the client is told about the columns of a result made in memory.
+    pub(super) fn definitions(&self, columns: &[(String, ColumnType)]) -> Vec<ColumnDefinition> {
         let results = self.variables.settings.character_set_results;
+        let of = |(name, ty): &(String, ColumnType)| definition::of_type(name, &TypeInfo::of_column(ty, true), results);
+        columns.iter().map(of).collect()
+    }
+
+    /// The same with definitions that say more than types do.
+    pub(super) fn send_defined(
+        &mut self,
+        definitions: &[ColumnDefinition],
+        columns: &[(String, ColumnType)],
+        rows: &[Vec<Value>],
+        warnings: u16,
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) {
         let types: Vec<ColumnType> = columns.iter().map(|(_, ty)| ty.clone()).collect();
-        let definitions: Vec<_> = columns
-            .iter()
-            .map(|(name, ty)| definition::of_type(name, &TypeInfo::of_column(ty, true), results))
-            .collect();
-        sink.columns(&definitions);
+        sink.columns(definitions);
         for row in rows {
             sink.row(row, &types);
         }

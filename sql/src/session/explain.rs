@@ -1,7 +1,7 @@
 //! EXPLAIN in its forms: a table, a tree, JSON.
 
 use format::collation::CollationId;
-use format::packet::ColumnDefinition;
+use format::packet::{ColumnDefinition, ColumnKind, column_flags};
 use format::value::{ColumnType, LobSize, Value, Zone};
 use storage::Row;
 
@@ -71,7 +71,16 @@ impl Session {
                 (name.to_string(), ty)
             })
             .collect();
-        self.send(&columns, &rows, self.warning_count(), more, sink);
+        let mut definitions = self.definitions(&columns);
+        for definition in &mut definitions {
+            match &*definition.name {
+                "id" | "select_type" | "Extra" => definition.flags |= column_flags::NOT_NULL,
+                // It has room for the names of all partitions that a table may have.
+                "partitions" => definition.kind = ColumnKind::MediumBlob,
+                _ => {}
+            }
+        }
+        self.send_defined(&definitions, &columns, &rows, self.warning_count(), more, sink);
         Ok(())
     }
 }

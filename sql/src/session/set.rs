@@ -396,6 +396,7 @@ impl Session {
         };
         self.set_text("character_set_client", charset.name())?;
         self.set_text("character_set_results", charset.name())?;
+        self.variables.set_results_collation(wanted.id);
         self.set_text("character_set_connection", charset.name())?;
         self.set_text("collation_connection", wanted.name)
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use format::collation::CollationId;
 use format::value::Value;
 use rustc_hash::FxHashMap;
 
@@ -67,6 +68,11 @@ impl SessionVariables {
         };
         self.store(index, value);
         Ok(Vec::new())
+    }
+
+    /// The collation that columns of text are said to have: the variable itself knows no more than the character set.
+    pub fn set_results_collation(&mut self, id: CollationId) {
+        self.settings.character_set_results = Some(id);
     }
 
     /// The server sets a variable that SET may not: the character set of the current database.

@@ -39,6 +39,16 @@ const { place, found, refused } = require('./place');
   }));
   await connection.end();
 
+  // Columns of text are said to have the collation that the client has named, at its login and by SET NAMES.
+  const named = await mysql.createConnection({ ...place, charset: 'UTF8MB4_UNICODE_CI' });
+  const collation = async () => (await named.query("SELECT 'a', NOW()"))[1].map((field) => field.characterSet);
+  found('collation', await collation());
+  await named.query('SET NAMES utf8mb4 COLLATE utf8mb4_bin');
+  found('collation', await collation());
+  await named.query('SET character_set_results = latin1');
+  found('collation', await collation());
+  await named.end();
+
   for (const more of [{ ssl: { rejectUnauthorized: false } }, { compress: true }]) {
     const another = await mysql.createConnection({ ...place, ...more });
     const [[row]] = await another.query("SELECT REPEAT('abc', 100000) AS long_text, COUNT(*) AS n FROM a");

@@ -272,6 +272,14 @@ impl<'a> Binder<'a> {
                     let other = std::mem::replace(other, Expr::null());
                     args[1] = self.compare_bound(BinaryOp::Equal, value.clone(), other)?;
                 }
+                // It takes a moment, and a ? for a moment has all digits, whatever its value shows.
+                if name == "unix_timestamp"
+                    && let [arg] = args.as_mut_slice()
+                    && matches!(arg.node, Node::Parameter(at) if at < self.parameters.len())
+                    && arg.ty.kind == Kind::DateTime
+                {
+                    arg.ty = TypeInfo::datetime(6).nullable(arg.ty.nullable);
+                }
                 self.call(name, args)
             }
             ast::Expr::StoredFunction { database, name, args } if database.eq_ignore_ascii_case("sys") => {
