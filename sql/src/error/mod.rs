@@ -101,8 +101,9 @@ impl Error {
             end -= 1;
         }
         let near = &near[..end];
+        // Programs compare these words, and the manual is MySQL's.
         let text = format!(
-            "You have an error in your SQL syntax; check the manual that corresponds to your {PRODUCT} server version \
+            "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version \
              for the right syntax to use near '{near}' at line {line}"
         );
         Error::new(1064, b"42000", text)

@@ -159,7 +159,7 @@ fn not_base64() -> Error {
 /// MySQL calls it an error of syntax.
 fn cut(at: usize) -> Error {
     let text = format!(
-        "You have an error in your SQL syntax; check the manual that corresponds to your Glassine server version for the \
+        "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the \
          right syntax to use (BINLOG: there is no whole event at byte {at})"
     );
     Error::new(1149, b"42000", text)

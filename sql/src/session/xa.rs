@@ -173,6 +173,10 @@ impl Session {
             return Err(Error::xaer_inval());
         }
         self.check_no_branch()?;
+        // A savepoint alone has begun nothing that could be outside.
+        if !self.explicit && self.trx.as_ref().is_some_and(storage::Trx::is_untouched) {
+            self.rollback()?;
+        }
         if self.has_transaction() || self.locked.is_some() {
             return Err(Error::xaer_outside());
         }

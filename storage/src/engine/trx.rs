@@ -455,6 +455,11 @@ impl Trx {
         !self.inner.undo.is_empty() || !self.inner.temporary_undo.is_empty()
     }
 
+    /// Whether it has done nothing but begin: it uses no table, and has neither a view nor an id.
+    pub fn is_untouched(&self) -> bool {
+        self.inner.id.0 == 0 && self.inner.view.is_none() && self.metadata.is_empty()
+    }
+
     /// 0 until it writes or locks.
     #[inline]
     pub fn id(&self) -> u64 {
