@@ -103,6 +103,13 @@ fn clients_say_something_of_themselves_and_of_their_statements() {
     );
     client.tell(number::QUERY, &query);
     assert_eq!(client.next_outcome().text(), [[text("abc"), text("7"), None]]);
+    // Times have all digits, and a moment may name its zone.
+    let mut query = vec![2, 1, 0, 1, ColumnKind::Time as u8, 0, 1, b't', ColumnKind::Timestamp as u8, 0, 1, b'z'];
+    query.extend_from_slice(&[8, 1, 1, 0, 0, 0, 21, 40, 0]);
+    query.extend_from_slice(&[13, 0xE8, 7, 2, 29, 23, 59, 58, 0, 0, 0, 0, 120, 0]);
+    query.extend_from_slice(b"SELECT mysql_query_attribute_string('t'), mysql_query_attribute_string('z')");
+    client.tell(number::QUERY, &query);
+    assert_eq!(client.next_outcome().text(), [[text("-45:40:00.000000"), text("2024-02-29 23:59:58.000000+2:00")]]);
     // They belong to one statement.
     client.tell(number::QUERY, b"\x00\x01SELECT mysql_query_attribute_string('tr')");
     assert_eq!(client.next_outcome().text(), [[None]]);

@@ -150,9 +150,9 @@ fn query_attribute<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         Some(Value::Double(number)) => Datum::text(number.to_string()),
         Some(Value::Decimal(number)) => Datum::text(number.to_string()),
         Some(Value::Date(date)) => Datum::text(written(|out| date.write(out))),
-        Some(Value::DateTime(moment)) => Datum::text(written(|out| moment.write(fsp(moment.micros), out))),
+        Some(Value::DateTime(moment)) => Datum::text(written(|out| moment.write(6, out))),
         Some(value @ Value::Json(_)) => Datum::bytes(Datum::from(value).into_text(&TypeInfo::NULL).into_owned()),
-        Some(Value::Time(time)) => Datum::text(written(|out| time.write(fsp(time.micros), out))),
+        Some(Value::Time(time)) => Datum::text(written(|out| time.write(6, out))),
     })
 }
 
@@ -160,10 +160,6 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
     write(&mut out);
     String::from_utf8_lossy(&out).into_owned()
-}
-
-fn fsp(micros: u32) -> u8 {
-    if micros == 0 { 0 } else { 6 }
 }
 
 /// 0 when it slept to the end, 1 when it was interrupted.
