@@ -141,8 +141,8 @@ fn direct(stage: &mut Stage, world: &Mutex<World<'_>>, engine: &Arc<Engine>, pat
                 helped = 0;
                 stage.stir();
             }
-            // Rows and names are not searched for cycles together: the end of an index build waits for transactions that wait
-            // for a row of one that waits for the name.
+            // Rows and names are not searched for cycles together: the end of a build waits for transactions that wait for a row
+            // of one that waits for the name.
             Round::Stuck if builder(&*lock()?, &stage.waiting()).is_some() => {
                 let slot = builder(&*lock()?, &stage.waiting());
                 stage.time_out(slot.expect("looked at before"))?;
@@ -169,7 +169,7 @@ fn direct(stage: &mut Stage, world: &Mutex<World<'_>>, engine: &Arc<Engine>, pat
     }
 }
 
-/// A worker that builds an index, and waits for the others.
+/// A worker that builds an index or writes a table anew, and waits for the others.
 fn builder(world: &World<'_>, waiting: &[usize]) -> Option<usize> {
     world.building.values().copied().find(|slot| waiting.contains(slot))
 }
@@ -262,6 +262,7 @@ mod tests {
             "prepared",
             "ddl",
             "indexes built beside others",
+            "tables written anew beside others",
         ] {
             assert!(sum.contains(what), "no {what} in {sum}");
         }

@@ -156,7 +156,7 @@ impl<'w, 'r> Worker<'w, 'r> {
         if self.current.is_none() && self.chance(12) {
             let name = format!("c{}", self.below(super::TABLES as u64));
             if self.chance(2) {
-                return self.build_index(&name);
+                return self.build(&name);
             }
             return self.world().ddl(&self.engine, &name);
         }
@@ -177,31 +177,40 @@ impl<'w, 'r> Worker<'w, 'r> {
         Ok(())
     }
 
-    /// An index is built while the others work with the table.
-    fn build_index(&self, name: &str) -> Result<(), End> {
+    /// An index is built, or the table written anew, while the others work with it.
+    fn build(&self, name: &str) -> Result<(), End> {
+        let rebuilds = self.chance(2);
         {
             let mut world = self.world();
-            let has_index = world.run.model().tables.get(name).is_none_or(|table| table.has_body_index);
-            if has_index || world.building.contains_key(name) {
+            let is_possible = match world.run.model().tables.get(name) {
+                Some(table) => rebuilds || !table.has_body_index,
+                None => false,
+            };
+            if !is_possible || world.building.contains_key(name) {
                 return Ok(());
             }
             world.building.insert(name.into(), self.slot);
         }
-        self.say(|| format!("build an index on {name}"));
-        self.aim("index build", 6, 60);
+        let what = if rebuilds { "rebuild" } else { "index build" };
+        self.say(|| format!("{what} of {name}"));
+        self.aim(what, 6, 60);
         let scheduler: Arc<dyn Scheduler> = self.turn.clone();
         let wait = TrxOptions { interrupt: Arc::new(Interrupt::scheduled(scheduler)), ..TrxOptions::default() };
-        let built = self.engine.create_index(DATABASE, name, workload::body_index(), &wait);
+        let built = match rebuilds {
+            true => self.engine.rebuild_table(DATABASE, name, |_| (), &wait).map(drop),
+            false => self.engine.create_index(DATABASE, name, workload::body_index(), &wait).map(drop),
+        };
         let mut world = self.world();
         world.building.remove(name);
         let mut after = world.run.model().clone();
         if let Some(table) = after.table_mut(name) {
-            table.has_body_index = true;
+            table.has_body_index |= !rebuilds;
         }
         let is_built = built.is_ok();
-        world.run.finish(&format!("build index on {name}"), built.map(drop), after, &mut Scene::default(), &[])?;
+        world.run.finish(&format!("{what} of {name}"), built, after, &mut Scene::default(), &[])?;
         if is_built {
-            world.run.report.count("indexes built beside others");
+            let what = if rebuilds { "tables written anew beside others" } else { "indexes built beside others" };
+            world.run.report.count(what);
             let after = world.run.model().clone();
             world.replaced(name, after);
         }

@@ -16,7 +16,7 @@ pub struct World<'r> {
     changed: BTreeMap<(String, i64), usize>,
     /// Tables that DDL has changed in this life: transactions with an older read view may not read them.
     replaced: BTreeSet<String>,
-    /// Tables on which an index is being built, and by which worker.
+    /// Tables on which an index is being built, or that are written anew, and by which worker.
     pub building: BTreeMap<String, usize>,
     /// The number of remaining operations.
     operations: u64,

@@ -7,7 +7,8 @@
 //!              (of a table in partitions: of those that change, see `Alteration::repartition`)
 //! ```
 //!
-//! While indexes are built others may read and write the table (`beside`), while rows are copied they may read it.
+//! While indexes are built others may read and write the table (`beside`), and while rows are copied if these keep their
+//! clustered keys. Otherwise others may read it then.
 //!
 //! Either is one [`Ddl`] for the whole statement: columns, indexes, foreign keys (of this table and of those that refer
 //! to it), options, the table's name, and the next AUTO_INCREMENT value.
@@ -21,6 +22,8 @@ use std::sync::atomic::Ordering;
 use format::ids::{IndexId, PageNo};
 use format::page::index::insert_bytes_max;
 
+use super::beside::Rebuild;
+use super::build::reader;
 use super::locked::LockedTables;
 use super::relations::{self, Followed};
 use super::tables::{FIXED_PAGES, Place, path_of};
@@ -153,6 +156,27 @@ impl Alteration<'_> {
     pub fn keeps_order(&self) -> bool {
         let order = dictionary::index_order(&self.definition);
         order.first().is_some_and(|first| self.origin(first) == Some(0))
+    }
+
+    /// Whether rows that are copied keep their clustered keys, so that others may change them meanwhile. The caller must know
+    /// whether what [`copy`](Self::copy) makes of a row depends on that row alone.
+    pub fn keeps_keys(&self) -> bool {
+        let (old, definition) = (&self.old, &self.definition);
+        if old.is_partitioned() || definition.partitioning.is_some() {
+            return false;
+        }
+        let was = |column: usize| match &self.column_origins {
+            Some(origins) => origins.get(column).copied().flatten(),
+            None => old.columns.iter().position(|one| same_name(&one.name, &definition.columns[column].name)),
+        };
+        let stays = |own: &IndexPart, asked: &IndexPart| {
+            was(asked.column) == Some(own.column)
+                && IndexPart { column: own.column, ..asked.clone() } == *own
+                && definition.columns[asked.column].ty.keeps_values_of(&old.columns[own.column].ty)
+        };
+        let order = dictionary::index_order(definition);
+        let (Some(first), own) = (order.first(), &old.indexes[0]) else { return false };
+        first.parts.len() == own.parts.len() && own.parts.iter().zip(&first.parts).all(|(own, asked)| stays(own, asked))
     }
 
     /// How many indexes have to be built in place.
@@ -330,11 +354,12 @@ impl Alteration<'_> {
         self,
         kept: &[Option<usize>],
         moved: &[usize],
-        map: Option<&mut RowMap<'_>>,
+        mut map: Option<&mut RowMap<'_>>,
         route: Option<&mut RowRoute<'_>>,
     ) -> Result<(Arc<Table>, u64)> {
         let settled = self.settle()?;
         let (engine, wait, old) = (self.locked.engine, self.locked.wait, &self.old);
+        let inner = &engine.inner;
         let mut ddl = engine.begin_ddl()?;
         let stay: Vec<Option<&schema::Table>> =
             kept.iter().map(|kept| kept.map(|at| &**old.files()[at].schema())).collect();
@@ -342,15 +367,31 @@ impl Alteration<'_> {
         let new = Arc::new(new);
         let sources: Vec<Arc<Table>> = moved.iter().map(|at| old.files()[*at].clone()).collect();
         let targets: Vec<usize> = (0..kept.len()).filter(|at| kept[*at].is_none()).collect();
-        let is_open = self.others() != Others::Wait;
-        if is_open {
-            // The rows are read without a log of what changes.
-            self.locked.open(true);
+        let mut trx = reader(&wait.interrupt);
+        trx.open_view(&inner.registry);
+        let others = self.others();
+        let mut beside = (others == Others::Write && self.keeps_keys()).then(|| Rebuild::begin(inner, old, &new));
+        if others != Others::Wait {
+            self.locked.open(beside.is_none());
         }
-        let count = engine.inner.copy_rows(&sources, &new, &targets, map, route, &wait.interrupt)?;
-        if is_open {
+        let look = || match wait.interrupt.is_set() {
+            true => Err(Error::Interrupted),
+            false => beside.as_ref().map_or(Ok(()), Rebuild::check),
+        };
+        let copied = map.as_deref_mut();
+        let count = inner.copy_rows(&sources, &mut trx, &new, &targets, copied, route, &look, &wait.interrupt)?;
+        drop(trx);
+        if let Some(beside) = &mut beside {
+            beside.catch_up(inner, &mut map, wait)?;
+        }
+        if others != Others::Wait {
             self.locked.close()?;
         }
+        if let Some(beside) = &mut beside {
+            beside.finish(inner, &mut map, wait)?;
+            self.locked.check_current(old)?;
+        }
+        drop(beside);
         if wait.foreign_key_checks {
             engine.check_rows(&new, &settled.new_keys, &wait.interrupt)?;
         }

@@ -1,4 +1,5 @@
-//! Building indexes beside the rows while others use the table: see [`row::RowLog`].
+//! Building indexes beside the rows while others use the table (see [`row::RowLog`]), and writing the rows anew into another
+//! file (see [`row::KeyLog`]).
 //!
 //! ```text
 //!   alone                        open to others                     alone
@@ -6,19 +7,20 @@
 //!                                the logs are applied, in rounds
 //! ```
 //!
-//! A table in partitions has a log for each of them: they are built one after the other, from one view.
+//! A table in partitions has a log for each of them: their indexes are built one after the other, from one view.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use format::ids::IndexId;
 
 use super::alter::Others;
-use super::build::reader;
+use super::build::{Rows, reader};
 use super::locked::LockedTables;
-use super::{Inner, TrxOptions};
+use super::{Inner, RowMap, TrxOptions};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
-use crate::row::{self, RowLog, Suspects};
+use crate::row::{self, KeyLog, RowLog, Suspects, Unsettled};
 use crate::scratch::SCRATCH_FILE_PREFIX;
 use crate::transaction::Transaction;
 
@@ -26,6 +28,8 @@ use crate::transaction::Transaction;
 const ROUNDS_MAX: usize = 20;
 /// A round that read no more than this is the last one.
 const LAST_ROUND_BYTES: u64 = 64 << 10;
+/// The same of keys: each is a row to be read and replaced, and others wait for the rest of them.
+const LAST_ROUND_KEY_BYTES: u64 = 4 << 10;
 
 /// The indexes that are built in one file. Its log ends when this is dropped.
 struct Build<'t> {
@@ -78,7 +82,106 @@ impl<'t> Build<'t> {
     }
 }
 
+/// A table that is written anew into another file. Its log ends when this is dropped.
+pub(super) struct Rebuild<'t> {
+    old: &'t row::Table,
+    new: &'t row::Table,
+    log: Arc<KeyLog>,
+    unsettled: Unsettled,
+    suspects: Suspects,
+    /// Rows that came since the snapshot, less those that went.
+    rows: i64,
+}
+
+impl Drop for Rebuild<'_> {
+    fn drop(&mut self) {
+        self.old.row_log_place().end();
+    }
+}
+
+impl<'t> Rebuild<'t> {
+    /// Begins the log. The names are the statement's alone, and no transaction uses the table.
+    pub(super) fn begin(inner: &Inner, old: &'t row::Table, new: &'t row::Table) -> Rebuild<'t> {
+        let IndexId(id) = new.indexes[0].id;
+        let (disk, path) = (inner.store.scratch_disk().clone(), format!("{SCRATCH_FILE_PREFIX}log-{id}"));
+        let bytes_max = inner.store.config().online_log_bytes_max;
+        let log = Arc::new(KeyLog::new(old, disk, path, bytes_max));
+        old.row_log_place().begin(log.clone());
+        let (unsettled, suspects) = (Unsettled::default(), Suspects::default());
+        Rebuild { old, new, log, unsettled, suspects, rows: 0 }
+    }
+
+    /// An error if the log is not whole.
+    pub(super) fn check(&self) -> Result<()> {
+        self.log.check()
+    }
+
+    /// Brings the new table up to what is committed by now; returns the bytes that were read for it.
+    fn apply(&mut self, inner: &Inner, map: &mut Option<&mut RowMap<'_>>, wait: &TrxOptions) -> Result<u64> {
+        let (context, new) = (inner.context(), self.new);
+        let mut rows = Rows::new(new);
+        let (suspects, count) = (&mut self.suspects, &mut self.rows);
+        let bytes = self.log.apply(&context, self.old, &wait.interrupt, &mut self.unsettled, &mut |key, row| {
+            let mapped = match (&mut *map, row) {
+                (Some(map), Some(row)) => map(row)?,
+                _ => None,
+            };
+            let values: Option<Vec<Option<&[u8]>>> = match (row, &mapped) {
+                (None, _) => None,
+                (Some(_), Some(mapped)) => Some(mapped.iter().map(|value| value.as_deref()).collect()),
+                (Some(row), None) if map.is_none() => Some((0..new.columns.len()).map(|at| row.get(at)).collect()),
+                (Some(_), None) => None,
+            };
+            if let (Some(values), Some(row)) = (&values, row) {
+                rows.set_values(inner, values, row.row_id)?;
+            }
+            *count += row::replace_built(&context, new, key, values.map(|_| &rows.record), suspects)?;
+            Ok(())
+        })?;
+        self.suspects.recheck(&context, new)?;
+        Ok(bytes)
+    }
+
+    /// Catches up with the writers until little is left.
+    pub(super) fn catch_up(
+        &mut self,
+        inner: &Inner,
+        map: &mut Option<&mut RowMap<'_>>,
+        wait: &TrxOptions,
+    ) -> Result<()> {
+        for _ in 0..ROUNDS_MAX {
+            if self.apply(inner, map, wait)? <= LAST_ROUND_KEY_BYTES {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody appends any more: brings the new table up to date, and tells whether it can be what it is to be.
+    pub(super) fn finish(&mut self, inner: &Inner, map: &mut Option<&mut RowMap<'_>>, wait: &TrxOptions) -> Result<()> {
+        self.apply(inner, map, wait)?;
+        if let Some(error) = self.suspects.duplicate(self.new)? {
+            return Err(error);
+        }
+        self.log.check()?;
+        if !self.unsettled.is_empty() {
+            return Err(Error::corrupt("a row that is changed while its table is a statement's alone"));
+        }
+        let rows = self.new.state.rows.load(Ordering::Relaxed);
+        self.new.state.rows.store(rows.saturating_add_signed(self.rows), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
 impl LockedTables<'_> {
+    /// An error if the dictionary no longer has the table: it may have been found damaged while others used it.
+    pub(super) fn check_current(&self, old: &Arc<Table>) -> Result<()> {
+        match self.engine.inner.dictionary.table(&old.database, &old.name) {
+            Some(now) if Arc::ptr_eq(&now, old) => Ok(()),
+            _ => Err(Error::NotFound(old.full_name().into())),
+        }
+    }
+
     /// Fills the new indexes of a table; what others may do meanwhile is `others`. On return the names are this
     /// statement's alone, and no transaction uses the table.
     pub(super) fn build_indexes(
@@ -119,10 +222,6 @@ impl LockedTables<'_> {
         for build in &mut builds {
             build.finish(inner, wait)?;
         }
-        // The table may have been found damaged.
-        match inner.dictionary.table(&old.database, &old.name) {
-            Some(now) if Arc::ptr_eq(&now, old) => Ok(()),
-            _ => Err(Error::NotFound(old.full_name().into())),
-        }
+        self.check_current(old)
     }
 }

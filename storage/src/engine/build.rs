@@ -1,8 +1,8 @@
 //! Filling trees in bulk: an index that is created, a table that is rebuilt.
 //!
 //! The rows are read as a view sees them, without locks and without undo; no other thread knows the trees that are filled.
-//! If this fails or the server stops, they are dropped (see `dictionary::ddl_log`). What others change while an index is
-//! built is in the [`RowLog`](crate::row::RowLog); a table that is rebuilt is not changed meanwhile.
+//! If this fails or the server stops, they are dropped (see `dictionary::ddl_log`). What others change meanwhile is in a log
+//! (see `beside`).
 //!
 //! ```text
 //! scan of the old rows -> records of each index -> (sorted) -> bulk load
@@ -40,39 +40,29 @@ pub type RowMap<'a> = dyn FnMut(&Row) -> Result<Option<Vec<Option<Vec<u8>>>>> + 
 /// Tells which partition of a new table a row belongs to: its place among `files`. The values are those of all columns.
 pub type RowRoute<'a> = dyn FnMut(&[Option<&[u8]>]) -> Result<usize> + 'a;
 
-/// Rows between two checks of the interrupt.
-const INTERRUPT_ROWS: u64 = 1024;
+/// Rows between two looks at what may stop the work.
+const LOOK_ROWS: u64 = 64;
 
 /// A transaction that reads a table for a DDL statement.
 pub(super) fn reader(interrupt: &Arc<Interrupt>) -> Transaction {
     Transaction::new(Isolation::RepeatableRead, interrupt.clone(), Duration::ZERO)
 }
 
-fn look_at(interrupt: &Interrupt, rows: u64) -> Result<()> {
-    if rows.is_multiple_of(INTERRUPT_ROWS) {
-        interrupt.pass();
-        if interrupt.is_set() {
-            return Err(Error::Interrupted);
-        }
-    }
-    Ok(())
-}
-
 /// One row as the values of its clustered record, and its secondary entries.
-struct Rows<'t> {
+pub(super) struct Rows<'t> {
     table: &'t row::Table,
-    record: RecordBuffer,
+    pub(super) record: RecordBuffer,
     entry: RecordBuffer,
     offsets: Offsets,
 }
 
 impl<'t> Rows<'t> {
-    fn new(table: &'t row::Table) -> Rows<'t> {
+    pub(super) fn new(table: &'t row::Table) -> Rows<'t> {
         Rows { table, record: RecordBuffer::new(), entry: RecordBuffer::new(), offsets: Offsets::default() }
     }
 
     /// Builds the clustered record of a row without history; long values go to overflow pages at once.
-    fn set_values(&mut self, inner: &Inner, values: &[Option<&[u8]>], row_id: u64) -> Result<()> {
+    pub(super) fn set_values(&mut self, inner: &Inner, values: &[Option<&[u8]>], row_id: u64) -> Result<()> {
         let store = &inner.store;
         let table = self.table;
         let layout = &table.tree(0).leaf;
@@ -258,16 +248,20 @@ impl Inner {
         Ok(())
     }
 
-    /// Fills the files `targets` of a new table with the rows of old files; returns their number. `route` tells the place
-    /// of a row's file in `new.files()`, where there is a choice.
+    /// Fills the files `targets` of a new table with the rows of old files that the reader sees; returns their number. `route`
+    /// tells the place of a row's file in `new.files()`, where there is a choice. `look` is called now and then, and may stop
+    /// it.
+    #[expect(clippy::too_many_arguments, reason = "what is read, how it becomes what is written, and where")]
     pub fn copy_rows(
         &self,
         sources: &[Arc<Table>],
+        trx: &mut Transaction,
         new: &Arc<row::Table>,
         targets: &[usize],
         mut map: Option<&mut RowMap<'_>>,
         mut route: Option<&mut RowRoute<'_>>,
-        interrupt: &Arc<Interrupt>,
+        look: &dyn Fn() -> Result<()>,
+        interrupt: &Interrupt,
     ) -> Result<u64> {
         let files = new.files();
         if route.is_none() && files.len() > 1 && !targets.is_empty() {
@@ -281,13 +275,15 @@ impl Inner {
             filling[*at] = Some(Filling::begin(self, &files[*at], sorters_count));
         }
         let mut row = Row::new();
-        let mut count = 0;
+        let mut count = 0_u64;
         for old in sources {
             let columns = ColumnSet::first(old.columns.len());
-            let mut trx = reader(interrupt);
             let mut scan = row::Scan::new(old, 0, ReadMode::Consistent, &columns, &ScanRange::ALL);
-            while scan.next(&self.context_of(old), &mut trx, old, &mut row)? {
-                look_at(interrupt, count)?;
+            while scan.next(&self.context_of(old), trx, old, &mut row)? {
+                interrupt.pass();
+                if count.is_multiple_of(LOOK_ROWS) {
+                    look()?;
+                }
                 let mapped = match &mut map {
                     None => None,
                     Some(map) => match map(&row)? {

@@ -37,6 +37,7 @@ use std::sync::{Arc, OnceLock};
 use format::ids::{IndexId, PageNo, SpaceId, TableId, TrxId, UndoNo};
 use rustc_hash::FxHashMap;
 
+use super::build::reader;
 use super::{Engine, Inner, RowMap, auto_increment};
 use crate::btree;
 use crate::dictionary::{self, Identity, Table};
@@ -401,8 +402,11 @@ impl TemporaryTables {
         let mut definition = definition;
         Check::rename_with_table(&mut definition.checks, name, &definition.name.clone());
         let new = inner.make_temporary_table(&definition)?;
+        let mut trx = reader(interrupt);
+        let look = || if interrupt.is_set() { Err(Error::Interrupted) } else { Ok(()) };
+        let old_files = std::slice::from_ref(&old);
         let filled =
-            inner.copy_rows(std::slice::from_ref(&old), new.trees(), &[0], map, None, interrupt).and_then(|count| {
+            inner.copy_rows(old_files, &mut trx, new.trees(), &[0], map, None, &look, interrupt).and_then(|count| {
                 let last = auto_increment::after_alter(inner, &old, new.trees(), auto_increment, interrupt)?;
                 if let Some(last) = last {
                     auto_increment::write_last_given(&inner.store, &new, last)?;

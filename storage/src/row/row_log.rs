@@ -24,8 +24,8 @@
 //! Two rows with one key in a unique index may come and go while the log is read: a transaction that is rolled back later
 //! may have written one of them. So such keys are only noted, and looked at again when the log has been read.
 //!
-//! Blocks of the log are in memory until they are full, and then in an encrypted file. A log that becomes too long, or
-//! that cannot be written, fails; the writers do not, and go on. The builder finds that out when it reads the log.
+//! A log that becomes too long fails, and the writers do not, see `log_blocks`. For rows that are written anew there is
+//! [`KeyLog`](super::KeyLog).
 //!
 //! ```text
 //! a change    1   1 = it goes, 2 = it comes
@@ -35,7 +35,6 @@
 //!             .   the entry's extra bytes and data
 //! ```
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use format::page::index::{self, SUPREMUM, SearchMode};
@@ -44,18 +43,15 @@ use rustc_hash::FxHashSet;
 
 use super::change_log::ChangeLog;
 use super::entry::{Key, build_entry, damaged};
+use super::log_blocks::LogBlocks;
 use super::needed::Needed;
 use super::secondary::{self, Unneeded};
 use super::{Buffers, Context, Scratch, Table, entries};
 use crate::error::{DuplicateRows, Error, Result};
 use crate::io::Disk;
 use crate::lock::Interrupt;
-use crate::scratch::ScratchFile;
 use crate::store::Store;
-use crate::sync::{Mutex, Rank};
 
-/// Bytes of the log in memory.
-const BLOCK_BYTES: usize = if cfg!(test) { 1 << 10 } else { 256 << 10 };
 const HEADER_BYTES: usize = 8;
 const GOES: u8 = 1;
 const COMES: u8 = 2;
@@ -68,21 +64,7 @@ pub struct RowLog {
     table: Arc<Table>,
     /// Ordinals of the indexes that are built.
     built: Vec<usize>,
-    disk: Arc<dyn Disk>,
-    path: String,
-    bytes_max: u64,
-    state: Mutex<State>,
-}
-
-struct State {
-    /// The newest changes.
-    block: Vec<u8>,
-    /// Older ones.
-    file: Option<ScratchFile>,
-    /// Places and lengths of blocks in the file that were not read.
-    blocks: VecDeque<(u64, usize)>,
-    end: u64,
-    failed: Option<Error>,
+    blocks: LogBlocks,
 }
 
 /// Keys of unique indexes that had several rows when they were seen.
@@ -92,8 +74,7 @@ pub struct Suspects(Vec<(usize, RecordBuffer)>);
 impl RowLog {
     /// An empty log. `path` is the name of the file that may be needed.
     pub fn new(table: Arc<Table>, built: Vec<usize>, disk: Arc<dyn Disk>, path: String, bytes_max: u64) -> RowLog {
-        let state = State { block: Vec::new(), file: None, blocks: VecDeque::new(), end: 0, failed: None };
-        RowLog { table, built, disk, path, bytes_max, state: Mutex::new(Rank::Leaf, state) }
+        RowLog { table, built, blocks: LogBlocks::new(disk, path, bytes_max) }
     }
 
     fn note_entry(
@@ -107,64 +88,18 @@ impl RowLog {
         let mut scratch = Scratch::take();
         let Buffers { entry, other_entry, .. } = &mut *scratch;
         let mut changes = Vec::new();
-        if self.table.index_tree(ordinal).several.is_some() {
-            let note = &mut |comes: bool, entry: &RecordBuffer| {
-                encode(&mut changes, if comes { COMES } else { GOES }, number, entry.image());
-                Ok(())
-            };
-            entries::for_each_change(store, &self.table, ordinal, before, after, entry, note)?;
-            self.state.lock().append(self, number, &changes);
-            return Ok(());
-        }
-        if let (Some(before), Some(after)) = (before, after) {
-            let sources = &self.table.index_tree(ordinal).sources;
-            if sources.iter().all(|source| before[usize::from(*source)] == after[usize::from(*source)]) {
-                return Ok(());
-            }
-        }
-        if let Some(before) = before {
-            build_entry(store, &self.table, ordinal, before, 0, entry)?;
-        }
-        if let Some(after) = after {
-            build_entry(store, &self.table, ordinal, after, 0, other_entry)?;
-        }
-        if before.is_some() && after.is_some() && entry.image() == other_entry.image() {
-            return Ok(());
-        }
-        if before.is_some() {
-            encode(&mut changes, GOES, number, entry.image());
-        }
-        if after.is_some() {
-            encode(&mut changes, COMES, number, other_entry.image());
-        }
-        self.state.lock().append(self, number, &changes);
+        let note = &mut |comes: bool, entry: &RecordBuffer| {
+            encode(&mut changes, if comes { COMES } else { GOES }, number, entry.image());
+            Ok(())
+        };
+        each_change(store, &self.table, ordinal, before, after, [entry, other_entry], note)?;
+        self.blocks.append(&changes, &self.table.indexes[ordinal].name);
         Ok(())
     }
 
     /// An error if the log is not whole.
     pub fn check(&self) -> Result<()> {
-        self.state.lock().failed.clone().map_or(Ok(()), Err)
-    }
-
-    /// Takes the oldest changes out of the log. False = there are none.
-    fn take(&self, out: &mut Vec<u8>) -> Result<bool> {
-        let mut state = self.state.lock();
-        if let Some(error) = &state.failed {
-            return Err(error.clone());
-        }
-        let state = &mut *state;
-        out.clear();
-        if let (Some(file), Some((place, bytes))) = (&mut state.file, state.blocks.pop_front()) {
-            out.resize(bytes, 0);
-            file.read(place, out)?;
-            if state.blocks.is_empty() {
-                file.restart()?;
-                state.end = 0;
-            }
-            return Ok(true);
-        }
-        std::mem::swap(out, &mut state.block);
-        Ok(!out.is_empty())
+        self.blocks.check()
     }
 
     /// Brings the trees up to what the log says by now. Returns the bytes that were read.
@@ -172,8 +107,8 @@ impl RowLog {
         let (mut bytes, mut block) = (0, Vec::new());
         let mut entry = RecordBuffer::new();
         // Others append meanwhile: that is for another call, or this one might not end.
-        let unread = self.state.lock().unread();
-        while bytes < unread && self.take(&mut block)? {
+        let unread = self.blocks.unread();
+        while bytes < unread && self.blocks.take(&mut block)? {
             bytes += block.len() as u64;
             let mut rest = &block[..];
             while !rest.is_empty() {
@@ -184,7 +119,7 @@ impl RowLog {
                 interrupt.pass();
             }
         }
-        self.recheck(ctx, suspects)?;
+        suspects.recheck(ctx, &self.table)?;
         Ok(bytes)
     }
 
@@ -206,75 +141,133 @@ impl RowLog {
         entry.set(&tree.leaf, RecordImage { info: 0, extra: &body[..extra], data: &body[extra..] });
         ctx.store.check_headroom()?;
         match header[0] {
-            GOES => {
-                let nobody = format::ids::TrxId(0);
-                let (surely, mut needed) = (Unneeded::Surely, Needed::default());
-                secondary::remove(ctx, &self.table, ordinal, nobody, entry, surely, &mut needed)?;
-            }
-            _ => {
-                secondary::put_built(ctx, tree, entry)?;
-                if self.table.indexes[ordinal].unique && self.rows_of_key(ctx, ordinal, entry)? > 1 {
-                    let mut copy = RecordBuffer::new();
-                    copy.set(&tree.leaf, entry.image());
-                    suspects.0.push((ordinal, copy));
-                    if suspects.0.len() > SUSPECTS_MAX {
-                        self.recheck(ctx, suspects)?;
-                        if suspects.0.len() > SUSPECTS_MAX {
-                            return Err(self.duplicate(suspects)?.unwrap_or_else(damaged_log));
-                        }
-                    }
-                }
-            }
+            GOES => remove_built(ctx, &self.table, ordinal, entry)?,
+            _ => put_built(ctx, &self.table, ordinal, entry, suspects)?,
         }
         Ok(&bytes[HEADER_BYTES + extra + data..])
     }
 
-    /// How many entries (2 = several) of a unique index have the key of this one; 1 if a part of it is NULL.
-    fn rows_of_key(&self, ctx: &Context<'_>, ordinal: usize, entry: &RecordBuffer) -> Result<usize> {
-        let tree = self.table.tree(ordinal);
-        let parts = self.table.indexes[ordinal].parts.len();
-        let key = Key::of_record(entry.bytes(), &tree.leaf, entry.origin(), parts)?;
-        if key.iter().any(Option::is_none) {
-            return Ok(1);
-        }
-        let (mut page, position) = tree.find(ctx.store, &key, SearchMode::GreaterOrEqual)?;
-        let mut origin = position.origin;
-        let mut rows = 0;
-        while rows < 2 {
-            if origin == SUPREMUM {
-                let Some(next) = tree.next_leaf(ctx.store, page)? else { break };
-                page = next;
-                origin = index::first(&page).map_err(damaged)?;
-                continue;
-            }
-            if format::record::compare(&page, &tree.leaf, usize::from(origin), &key).map_err(damaged)?.is_ne() {
-                break;
-            }
-            rows += 1;
-            origin = index::next(&page, origin).map_err(damaged)?;
-        }
-        Ok(rows)
+    /// The error for the first key that has several rows.
+    pub fn duplicate(&self, suspects: &Suspects) -> Result<Option<Error>> {
+        suspects.duplicate(&self.table)
     }
+}
 
+impl Suspects {
     /// Forgets the keys that have one row by now.
-    fn recheck(&self, ctx: &Context<'_>, suspects: &mut Suspects) -> Result<()> {
-        let all = std::mem::take(&mut suspects.0);
+    pub fn recheck(&mut self, ctx: &Context<'_>, table: &Table) -> Result<()> {
+        let all = std::mem::take(&mut self.0);
         let mut known = FxHashSet::default();
         for (ordinal, entry) in all {
             let image = entry.image();
             let is_new = known.insert((ordinal, [image.extra, image.data].concat()));
-            if is_new && self.rows_of_key(ctx, ordinal, &entry)? > 1 {
-                suspects.0.push((ordinal, entry));
+            if is_new && rows_of_key(ctx, table, ordinal, &entry)? > 1 {
+                self.0.push((ordinal, entry));
             }
         }
         Ok(())
     }
 
     /// The error for the first key that has several rows.
-    pub fn duplicate(&self, suspects: &Suspects) -> Result<Option<Error>> {
-        let Some((ordinal, entry)) = suspects.0.first() else { return Ok(None) };
-        duplicate_rows(&self.table, *ordinal, entry).map(Some)
+    pub fn duplicate(&self, table: &Table) -> Result<Option<Error>> {
+        let Some((ordinal, entry)) = self.0.first() else { return Ok(None) };
+        duplicate_rows(table, *ordinal, entry).map(Some)
     }
+}
+
+/// Shows what a change of a row does to its entries in an index, those that go (false) before those that come (true).
+/// None = there is no row.
+pub(super) fn each_change(
+    store: &Store,
+    table: &Table,
+    ordinal: usize,
+    before: Option<&[FieldData<'_>]>,
+    after: Option<&[FieldData<'_>]>,
+    [entry, other_entry]: [&mut RecordBuffer; 2],
+    visit: &mut dyn FnMut(bool, &RecordBuffer) -> Result<()>,
+) -> Result<()> {
+    if table.index_tree(ordinal).several.is_some() {
+        return entries::for_each_change(store, table, ordinal, before, after, entry, visit);
+    }
+    if let (Some(before), Some(after)) = (before, after) {
+        let sources = &table.index_tree(ordinal).sources;
+        if sources.iter().all(|source| before[usize::from(*source)] == after[usize::from(*source)]) {
+            return Ok(());
+        }
+    }
+    if let Some(before) = before {
+        build_entry(store, table, ordinal, before, 0, entry)?;
+    }
+    if let Some(after) = after {
+        build_entry(store, table, ordinal, after, 0, other_entry)?;
+    }
+    if before.is_some() && after.is_some() && entry.image() == other_entry.image() {
+        return Ok(());
+    }
+    if before.is_some() {
+        visit(false, entry)?;
+    }
+    if after.is_some() {
+        visit(true, other_entry)?;
+    }
+    Ok(())
+}
+
+/// Removes an entry from an index that only its builder knows.
+pub(super) fn remove_built(ctx: &Context<'_>, table: &Table, ordinal: usize, entry: &RecordBuffer) -> Result<()> {
+    let nobody = format::ids::TrxId(0);
+    secondary::remove(ctx, table, ordinal, nobody, entry, Unneeded::Surely, &mut Needed::default())
+}
+
+/// Puts an entry into an index that only its builder knows. That its key has another row may be for now.
+pub(super) fn put_built(
+    ctx: &Context<'_>,
+    table: &Table,
+    ordinal: usize,
+    entry: &RecordBuffer,
+    suspects: &mut Suspects,
+) -> Result<()> {
+    let tree = table.tree(ordinal);
+    secondary::put_built(ctx, tree, entry)?;
+    if table.indexes[ordinal].unique && rows_of_key(ctx, table, ordinal, entry)? > 1 {
+        let mut copy = RecordBuffer::new();
+        copy.set(&tree.leaf, entry.image());
+        suspects.0.push((ordinal, copy));
+        if suspects.0.len() > SUSPECTS_MAX {
+            suspects.recheck(ctx, table)?;
+            if suspects.0.len() > SUSPECTS_MAX {
+                return Err(duplicate_rows(table, ordinal, entry)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How many entries (2 = several) of a unique index have the key of this one; 1 if a part of it is NULL.
+fn rows_of_key(ctx: &Context<'_>, table: &Table, ordinal: usize, entry: &RecordBuffer) -> Result<usize> {
+    let tree = table.tree(ordinal);
+    let parts = table.indexes[ordinal].parts.len();
+    let key = Key::of_record(entry.bytes(), &tree.leaf, entry.origin(), parts)?;
+    if key.iter().any(Option::is_none) {
+        return Ok(1);
+    }
+    let (mut page, position) = tree.find(ctx.store, &key, SearchMode::GreaterOrEqual)?;
+    let mut origin = position.origin;
+    let mut rows = 0;
+    while rows < 2 {
+        if origin == SUPREMUM {
+            let Some(next) = tree.next_leaf(ctx.store, page)? else { break };
+            page = next;
+            origin = index::first(&page).map_err(damaged)?;
+            continue;
+        }
+        if format::record::compare(&page, &tree.leaf, usize::from(origin), &key).map_err(damaged)?.is_ne() {
+            break;
+        }
+        rows += 1;
+        origin = index::next(&page, origin).map_err(damaged)?;
+    }
+    Ok(rows)
 }
 
 impl ChangeLog for RowLog {
@@ -282,7 +275,7 @@ impl ChangeLog for RowLog {
         for number in 0..self.built.len() {
             if let Err(error) = self.note_entry(store, number, before, after) {
                 // The row is the writer's concern, the index that of its builder.
-                self.state.lock().fail(error);
+                self.blocks.fail(error);
             }
         }
     }
@@ -303,47 +296,4 @@ fn encode(out: &mut Vec<u8>, kind: u8, number: usize, entry: RecordImage<'_>) {
     out.extend_from_slice(&(entry.data.len() as u32).to_le_bytes());
     out.extend_from_slice(entry.extra);
     out.extend_from_slice(entry.data);
-}
-
-impl State {
-    fn fail(&mut self, error: Error) {
-        self.failed.get_or_insert(error);
-        self.block = Vec::new();
-        self.blocks.clear();
-        self.file = None;
-    }
-
-    /// Bytes that were not read yet.
-    fn unread(&self) -> u64 {
-        self.blocks.iter().map(|(_, bytes)| *bytes as u64).sum::<u64>() + self.block.len() as u64
-    }
-
-    /// Appends changes of the entries of an index.
-    fn append(&mut self, log: &RowLog, number: usize, changes: &[u8]) {
-        if self.failed.is_some() {
-            return;
-        }
-        self.block.extend_from_slice(changes);
-        if self.end + self.block.len() as u64 > log.bytes_max {
-            let index = log.table.indexes[log.built[number]].name.clone();
-            return self.fail(Error::RowLogFull { index });
-        }
-        if self.block.len() >= BLOCK_BYTES
-            && let Err(error) = self.write(log)
-        {
-            self.fail(error);
-        }
-    }
-
-    fn write(&mut self, log: &RowLog) -> Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(ScratchFile::create(&log.disk, log.path.clone())?),
-        };
-        file.write(self.end, &mut self.block)?;
-        self.blocks.push_back((self.end, self.block.len()));
-        self.end += self.block.len() as u64;
-        self.block.clear();
-        Ok(())
-    }
 }

@@ -1,5 +1,5 @@
-//! Indexes that are built while the world goes on: between the steps of the builder, transactions begin, change rows, and
-//! end; the builder is killed, the log of changes is full, or the power fails.
+//! Indexes that are built, and tables that are written anew, while the world goes on: between the steps of the builder,
+//! transactions begin, change rows, and end; the builder is killed, the log of changes is full, or the power fails.
 
 use std::sync::{Arc, Mutex};
 
@@ -117,9 +117,11 @@ fn some_indexes(random: &mut Random) -> Vec<IndexDefinition> {
 }
 
 impl World {
-    /// Drops what an earlier build has made, and builds some indexes while the world goes on.
-    fn build(self) -> World {
+    /// Drops what an earlier build has made, and builds some indexes while the world goes on: beside the rows, or with the
+    /// rows in another file.
+    fn build(self, rebuilds: bool) -> World {
         let mut world = self;
+        let maps = world.random.chance(2);
         let indexes = some_indexes(&mut world.random);
         let is_unique = indexes.iter().any(|index| &*index.name == "q");
         let between = Between {
@@ -138,7 +140,13 @@ impl World {
             let mut alteration = locked.alter("d", "t")?;
             alteration.definition.indexes.truncate(OWN_INDEXES);
             alteration.definition.indexes.extend(indexes.iter().cloned());
-            alteration.in_place()
+            if !rebuilds {
+                return alteration.in_place();
+            }
+            assert!(alteration.keeps_keys(), "others may write");
+            let mut map = |row: &Row| Ok(Some(values_of(row)));
+            let (table, _) = alteration.copy(if maps { Some(&mut map) } else { None }, None)?;
+            Ok(table)
         });
         drop(wait);
         drop(going.interrupt.lock().unwrap().take());
@@ -154,7 +162,11 @@ impl World {
         }
         let (at_first, at_last) = (between.at_first.unwrap_or(true), allows_one(&world.committed));
         match built {
-            Ok(_) => assert!(!is_unique || at_last, "two rows have one key in a unique index"),
+            Ok(table) => {
+                assert!(!is_unique || at_last, "two rows have one key in a unique index");
+                let rows = table.state.rows.load(std::sync::atomic::Ordering::Relaxed);
+                assert!(!rebuilds || rows == world.committed.len() as u64, "{rows} rows are counted");
+            }
             Err(Error::DuplicateRows(rows)) => {
                 assert!(is_unique && &*rows.index == "q", "{rows:?}");
                 assert!(!at_first || !at_last, "a duplicate of nothing");
@@ -164,7 +176,7 @@ impl World {
             Err(error) => panic!("{error}"),
         }
         if let Some((trx, seen)) = between.watcher {
-            world.watch(trx, &seen);
+            world.watch(trx, &seen, rebuilds);
         }
         world.check();
         // Which indexes there are does not matter from here on, but that no key is refused because of this one.
@@ -175,9 +187,12 @@ impl World {
         world
     }
 
-    /// A view that is older than an index reads the rows without it.
-    fn watch(&self, mut trx: Trx, seen: &Rows) {
-        let table = trx.open_table("d", "t").unwrap();
+    /// A view that is older than an index reads the rows without it, and one that is older than the table's file does not.
+    fn watch(&self, mut trx: Trx, seen: &Rows, rebuilds: bool) {
+        let table = match trx.open_table("d", "t") {
+            Err(Error::TableChanged) if rebuilds => return trx.rollback().unwrap(),
+            opened => opened.unwrap(),
+        };
         for ordinal in 0..table.indexes.len() {
             if table.indexes[ordinal].has_several_entries() {
                 continue;
@@ -205,9 +220,9 @@ impl World {
     }
 }
 
-#[test]
-fn indexes_are_built_beside_changes() {
-    for seed in seeds(5000) {
+/// Worlds in which things are built: indexes, or the table anew.
+fn build_worlds(most: u64, rebuilds: fn(&mut Random) -> bool) {
+    for seed in seeds(most) {
         println!("seed {seed}");
         let mut world = World::new(seed, if seed % 2 == 0 { 4096 } else { 16384 });
         if seed % 4 == 0 {
@@ -218,10 +233,21 @@ fn indexes_are_built_beside_changes() {
             for _ in 0..world.random.below(150) {
                 world.step();
             }
-            world = world.build();
+            let rebuilds = rebuilds(&mut world.random);
+            world = world.build(rebuilds);
         }
         world.restart();
         while world.engine().step().unwrap() {}
         world.check();
     }
+}
+
+#[test]
+fn indexes_are_built_beside_changes() {
+    build_worlds(5000, |_| false);
+}
+
+#[test]
+fn tables_are_written_anew_beside_changes() {
+    build_worlds(7000, |random| !random.chance(4));
 }
