@@ -7,18 +7,20 @@
 //!            columns come and go with another row version              INSTANT                any
 //! InPlace    indexes are built beside the rows                                 INPLACE COPY   any
 //!            indexes are dropped                                               INPLACE COPY   any
-//! Rebuild    columns come, go or move, NULL or NOT NULL, encryption,           INPLACE COPY   SHARED EXCLUSIVE
-//!            another clustered index, FORCE
+//! Rebuild    columns come, go or move, NULL or NOT NULL, encryption,           INPLACE        any
+//!            FORCE, and rows keep their keys                                           COPY   SHARED EXCLUSIVE
+//!            another clustered index, a new AUTO_INCREMENT column,             INPLACE COPY   SHARED EXCLUSIVE
+//!            any of the above where there are partitions
 //! Copy       values get another type, generated columns another expression, rows       COPY   SHARED EXCLUSIVE
 //!            are held to a CHECK constraint
 //! ```
 //!
 //! ALGORITHM and LOCK are promises that a statement asks for: a statement that needs more than it allows itself is refused
-//! (1845, 1846), and ALGORITHM=COPY copies. Without LOCK others may do what they can: write while indexes are built, read
-//! while rows are copied. At its beginning and at its end every statement has the table alone, for moments. Foreign keys
-//! whose rows are checked keep everybody out, since their parents have to stay as they are. ALGORITHM=INPLACE means what
-//! it means in MySQL: the engine does it by itself, if need be in a new file. So columns that come and go at once do not where
-//! INPLACE or COPY is written.
+//! (1845, 1846), and ALGORITHM=COPY copies. Without LOCK others may do what they can: write while indexes are built and
+//! while rows are written anew under their keys, read while other rows are copied. At its beginning and at its end every
+//! statement has the table alone, for moments. Foreign keys whose rows are checked keep everybody out, since their parents
+//! have to stay as they are. ALGORITHM=INPLACE means what it means in MySQL: the engine does it by itself, if need be in a
+//! new file. So columns that come and go at once do not where INPLACE or COPY is written.
 //!
 //! A copied row takes each column from where the new definition says: the stored bytes as they are, a conversion as in an
 //! INSERT in the session's mode, or the default of a new column.
@@ -99,8 +101,9 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Whether a statement that could go this way may, and by which it goes. `checks_rows`: for new foreign keys.
-    fn allow(&self, way: Way, checks_rows: bool) -> Result<Way> {
+    /// Whether a statement that could go this way may, and by which it goes. `checks_rows`: for new foreign keys; `waiting`:
+    /// why nobody may write meanwhile.
+    fn allow(&self, way: Way, checks_rows: bool, waiting: Option<&str>) -> Result<Way> {
         let refused = |what: &str, reason: Option<&str>, instead: &str| {
             Err(match reason {
                 Some(reason) => {
@@ -138,11 +141,8 @@ impl Asked {
         }
         // A copy that is asked for is one, whatever would do.
         let way = if self.algorithm == Some(Algorithm::Copy) { way.max(Way::Rebuild) } else { way };
-        if self.lock == Some(Lock::None) && way >= Way::Rebuild {
-            let reason = match self.algorithm {
-                Some(Algorithm::Copy) => "COPY algorithm requires a lock",
-                _ => "Rows are copied while nobody else writes to the table",
-            };
+        let waiting = if self.copies(way) { Some("COPY algorithm requires a lock") } else { waiting };
+        if let (Some(Lock::None), Some(reason)) = (self.lock, waiting) {
             return refused("LOCK=NONE", Some(reason), "LOCK=SHARED");
         }
         if let (Some(lock @ (Lock::None | Lock::Shared)), true) = (self.lock, checks_rows) {
@@ -152,11 +152,16 @@ impl Asked {
         Ok(way)
     }
 
-    /// What others may do while the rows are read.
-    fn others(&self, way: Way) -> Others {
-        match (self.lock, way) {
-            (Some(Lock::Exclusive), _) => Others::Wait,
-            (None | Some(Lock::None), Way::Instant | Way::InPlace { .. }) => Others::Write,
+    /// Whether rows are copied because that is asked for.
+    fn copies(&self, way: Way) -> bool {
+        self.algorithm == Some(Algorithm::Copy) && way >= Way::Rebuild
+    }
+
+    /// What others may do while the rows are read. `waiting`: why they may not write.
+    fn others(&self, way: Way, waiting: Option<&str>) -> Others {
+        match self.lock {
+            Some(Lock::Exclusive) => Others::Wait,
+            None | Some(Lock::None) if waiting.is_none() && !self.copies(way) => Others::Write,
             _ => Others::Read,
         }
     }
@@ -203,6 +208,23 @@ impl Change {
             way = way.max(Way::Rebuild);
         }
         way
+    }
+
+    /// Whether rows that exist get numbers, which depend on each other.
+    fn numbers_rows(&self, table: &Table) -> bool {
+        let is_new = |source: &Source| source.old().is_none_or(|old| !table.columns[old].auto_increment);
+        self.definition.columns.iter().zip(&self.sources).any(|(column, source)| column.auto_increment && is_new(source))
+    }
+
+    /// Why nobody may write while the statement goes this way.
+    fn waiting(&self, way: Way, table: &Table, alteration: &Alteration<'_>) -> Option<&'static str> {
+        match way {
+            Way::Instant | Way::InPlace { .. } => None,
+            Way::Rebuild if self.numbers_rows(table) => Some("Adding an auto-increment column requires a lock"),
+            Way::Rebuild if !alteration.keeps_keys() => Some("Rows are copied while nobody else writes to the table"),
+            Way::Rebuild => None,
+            Way::Copy => Some("Cannot change column type INPLACE"),
+        }
     }
 
     /// Whether all columns stay in their places, and none comes.
@@ -290,8 +312,9 @@ pub fn perform(
     let way = way_of(&alteration);
     let reads_rows = !matches!(way, Way::Instant | Way::InPlace { builds: false });
     let checks_rows = reads_rows && alteration.checks_foreign_keys();
-    let way = asked.allow(way, checks_rows)?;
-    alteration.others = asked.others(way);
+    let waiting = change.waiting(way, &table, &alteration);
+    let way = asked.allow(way, checks_rows, waiting)?;
+    alteration.others = asked.others(way, waiting);
     let copied = match way {
         Way::Instant | Way::InPlace { .. } => {
             let done = alteration.in_place();
