@@ -16,7 +16,8 @@
 //!               Lru       free list and LRU
 //!                 Checkpoint, LogFlush, Log, FlushList    commit of a mini-transaction
 //!                   FileSync    a sync of one file
-//!                     Leaf  anything that takes nothing further
+//!                     ChangeLog   a log of changes of rows, which may be written to its file
+//!                       Leaf      anything that takes nothing further
 //! ```
 //!
 //! Invariants:
@@ -75,6 +76,8 @@ pub enum Rank {
     FlushList,
     /// A sync of one file.
     FileSync,
+    /// A log of changes of rows, which may be written to its file.
+    ChangeLog,
     /// Takes nothing further.
     Leaf,
 }

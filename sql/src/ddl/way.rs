@@ -213,7 +213,11 @@ impl Change {
     /// Whether rows that exist get numbers, which depend on each other.
     fn numbers_rows(&self, table: &Table) -> bool {
         let is_new = |source: &Source| source.old().is_none_or(|old| !table.columns[old].auto_increment);
-        self.definition.columns.iter().zip(&self.sources).any(|(column, source)| column.auto_increment && is_new(source))
+        self.definition
+            .columns
+            .iter()
+            .zip(&self.sources)
+            .any(|(column, source)| column.auto_increment && is_new(source))
     }
 
     /// Why nobody may write while the statement goes this way.

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 use format::ids::{IndexId, PageNo};
 use format::page::index::insert_bytes_max;
 
-use super::beside::Rebuild;
+use super::beside::{Others, Rebuild};
 use super::build::reader;
 use super::locked::LockedTables;
 use super::relations::{self, Followed};
@@ -39,15 +39,6 @@ use crate::schema::{
 };
 use crate::segment;
 use crate::transaction::CommitLog;
-
-/// What other sessions may do with the table while a statement reads it to build something. At the beginning and at the
-/// end the statement has the name alone in any case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Others {
-    Write,
-    Read,
-    Wait,
-}
 
 /// A table whose name is locked, with its new description.
 pub struct Alteration<'l> {

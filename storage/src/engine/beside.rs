@@ -14,7 +14,6 @@ use std::sync::atomic::Ordering;
 
 use format::ids::IndexId;
 
-use super::alter::Others;
 use super::build::{Rows, reader};
 use super::locked::LockedTables;
 use super::{Inner, RowMap, TrxOptions};
@@ -30,6 +29,15 @@ const ROUNDS_MAX: usize = 20;
 const LAST_ROUND_BYTES: u64 = 64 << 10;
 /// The same of keys: each is a row to be read and replaced, and others wait for the rest of them.
 const LAST_ROUND_KEY_BYTES: u64 = 4 << 10;
+
+/// What other sessions may do with the table while a statement reads it to build something. At the beginning and at the
+/// end the statement has the name alone in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    Write,
+    Read,
+    Wait,
+}
 
 /// The indexes that are built in one file. Its log ends when this is dropped.
 struct Build<'t> {

@@ -68,7 +68,8 @@ use crate::sync::{Mutex, Rank};
 use crate::transaction::Registry;
 use crate::undo::UndoSpace;
 
-pub use alter::{Alteration, Others};
+pub use alter::Alteration;
+pub use beside::Others;
 pub use build::{RowMap, RowRoute};
 pub use check::{CheckReport, SpaceCheck};
 pub use cursor::Cursor;

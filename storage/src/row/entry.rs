@@ -27,6 +27,12 @@ pub struct Key<'a> {
     count: usize,
 }
 
+impl Default for Key<'_> {
+    fn default() -> Self {
+        Key::new()
+    }
+}
+
 impl<'a> Key<'a> {
     #[inline]
     pub fn new() -> Key<'a> {

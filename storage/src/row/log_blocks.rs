@@ -11,8 +11,10 @@ use crate::io::Disk;
 use crate::scratch::ScratchFile;
 use crate::sync::{Mutex, Rank};
 
-/// Bytes of the log in memory.
-const BLOCK_BYTES: usize = if cfg!(test) { 1 << 10 } else { 256 << 10 };
+/// Bytes of the log in memory, unless it may not have many times as many.
+const BLOCK_BYTES: u64 = 256 << 10;
+/// Blocks of a log that is full, at least.
+const BLOCKS_MIN: u64 = 8;
 
 /// Bytes that some append and one takes.
 pub(super) struct LogBlocks {
@@ -37,7 +39,7 @@ impl LogBlocks {
     /// An empty log. `path` is the name of the file that may be needed.
     pub(super) fn new(disk: Arc<dyn Disk>, path: String, bytes_max: u64) -> LogBlocks {
         let state = State { block: Vec::new(), file: None, blocks: VecDeque::new(), end: 0, failed: None };
-        LogBlocks { disk, path, bytes_max, state: Mutex::new(Rank::Leaf, state) }
+        LogBlocks { disk, path, bytes_max, state: Mutex::new(Rank::ChangeLog, state) }
     }
 
     pub(super) fn bytes_max(&self) -> u64 {
@@ -54,7 +56,7 @@ impl LogBlocks {
         if state.end + state.block.len() as u64 > self.bytes_max {
             return state.fail(Error::RowLogFull { index: index.into() });
         }
-        if state.block.len() >= BLOCK_BYTES
+        if state.block.len() as u64 >= BLOCK_BYTES.min(self.bytes_max / BLOCKS_MIN)
             && let Err(error) = state.write(self)
         {
             state.fail(error);
