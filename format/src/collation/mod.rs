@@ -171,12 +171,9 @@ impl Rewriting {
         }
     }
 
-    /// The weights of one character.
-    fn weights_max(self) -> usize {
-        match self {
-            Rewriting::Thai => 1,
-            Rewriting::German => 2,
-        }
+    /// Whether a byte may weigh as several.
+    fn expands(self) -> bool {
+        matches!(self, Rewriting::German)
     }
 }
 
@@ -452,11 +449,22 @@ impl Collation {
         }
     }
 
-    /// Weights that one character may have.
-    pub fn weights_max(&self) -> usize {
+    /// Whether a character may have several weights.
+    pub fn expands(&self) -> bool {
         match self.rule {
-            Rule::Unicode(_) | Rule::UnicodeWide(..) => uca::WEIGHTS_MAX,
-            Rule::Rewritten(how) => how.weights_max(),
+            Rule::Unicode(_) | Rule::UnicodeWide(..) => true,
+            Rule::Rewritten(how) => how.expands(),
+            _ => false,
+        }
+    }
+
+    /// How often a text's bytes its sort key may have, as MySQL's catalogue says it: 0 of the collations of Unicode 9.0.0.
+    pub fn sort_length(&self) -> u64 {
+        match self.rule {
+            Rule::Unicode(of) | Rule::UnicodeWide(_, of) if of.is_new() => 0,
+            Rule::Unicode(_) | Rule::UnicodeWide(..) => 8,
+            Rule::Rewritten(Rewriting::Thai) => 4,
+            Rule::Rewritten(Rewriting::German) => 2,
             _ => 1,
         }
     }

@@ -54,7 +54,7 @@ pub const COLLATIONS: VirtualTable = VirtualTable {
                     Value::UInt(u64::from(own.id.0)),
                     string(if own.is_default { "Yes" } else { "" }),
                     string("Yes"),
-                    Value::UInt(own.weights_max() as u64),
+                    Value::UInt(own.sort_length()),
                     string(if own.pad_space { "PAD SPACE" } else { "NO PAD" }),
                 ]
             })

@@ -108,7 +108,7 @@ impl KeyHash {
         if rule.is_bytewise() {
             return self.bytes(text);
         }
-        if rule.weights_max() > 1 || !rule.orders_beginnings() {
+        if rule.expands() || !rule.orders_beginnings() {
             return self.bytes(&rule.hash(text).to_le_bytes());
         }
         let mut key = Vec::new();

@@ -49,9 +49,6 @@ use super::wide::Encoding;
 use contraction::{Contraction, Contractions};
 use tailoring::{Language, Move, Tailoring, capitals_first, in_chinese};
 
-/// Weights of one character, of one level: twice as many as elements, where a second weight stands before the first.
-pub(super) const WEIGHTS_MAX: usize = 16;
-
 /// What weighs more than any character.
 const ILL_FORMED_WEIGHT: u16 = 0xFFFF;
 
@@ -163,6 +160,10 @@ impl Uca {
     #[inline]
     pub fn table(&'static self) -> &'static Table {
         self.table.get_or_init(|| Table::build(self))
+    }
+
+    pub const fn is_new(&self) -> bool {
+        matches!(self.version, Version::V9_0_0(_))
     }
 
     pub const fn levels(&self) -> usize {
