@@ -211,50 +211,17 @@ impl Layout {
     /// Walks the fields of the record at `origin`.
     #[inline]
     pub fn parse<'a>(&'a self, page: &'a [u8], origin: usize) -> Result<Fields<'a, true>> {
-        if self.versions().is_some() {
-            return self.parse_version(page, origin);
+        match self.versions() {
+            Some(_) => self.parse_version(page, origin),
+            None => Ok(self.walk(page, origin, self.plain_lengths(page, origin)?, self.fields().len())),
         }
-        let Fields { lengths, bitmap, .. } = self.parse_plain(page, origin)?;
-        let end = self.fields().len();
-        Ok(Fields {
-            page,
-            layout: self,
-            origin,
-            index: 0,
-            end,
-            at: origin,
-            lengths,
-            bitmap,
-            nullable: 0,
-            versions: None,
-        })
     }
 
     /// The same of a layout without row versions.
     #[inline]
     pub fn parse_plain<'a>(&'a self, page: &'a [u8], origin: usize) -> Result<Fields<'a, false>> {
         debug_assert!(self.versions().is_none(), "fields may be absent");
-        if origin > page.len() || origin < HEADER_BYTES + self.null_bytes {
-            return Err(Error::corrupt("record outside the page", origin));
-        }
-        if info(page, origin) & (VERSIONED | INSTANT) != 0 {
-            return Err(not_readable(page, origin));
-        }
-        let bitmap = origin - HEADER_BYTES;
-        let lengths = bitmap - self.null_bytes;
-        let end = self.fields().len();
-        Ok(Fields {
-            page,
-            layout: self,
-            origin,
-            index: 0,
-            end,
-            at: origin,
-            lengths,
-            bitmap,
-            nullable: 0,
-            versions: None,
-        })
+        Ok(self.walk(page, origin, self.plain_lengths(page, origin)?, self.fields().len()))
     }
 
     /// Walks the fields that records of all versions have: of a clustered leaf at least the key and the system fields.
@@ -265,18 +232,32 @@ impl Layout {
         }
         let Fields { lengths, bitmap, .. } = self.parse_version(page, origin)?;
         let end = self.trx_id_field().map_or(self.key_fields(), |trx_id| trx_id + 2);
-        Ok(Fields {
-            page,
-            layout: self,
-            origin,
-            index: 0,
-            end,
-            at: origin,
-            lengths,
-            bitmap,
-            nullable: 0,
-            versions: None,
-        })
+        Ok(Fields { bitmap, ..self.walk(page, origin, lengths, end) })
+    }
+
+    /// Where the length entries of a record without a version begin, going down.
+    #[inline]
+    fn plain_lengths(&self, page: &[u8], origin: usize) -> Result<usize> {
+        if origin > page.len() || origin < HEADER_BYTES + self.null_bytes {
+            return Err(Error::corrupt("record outside the page", origin));
+        }
+        if info(page, origin) & (VERSIONED | INSTANT) != 0 {
+            return Err(not_readable(page, origin));
+        }
+        Ok(origin - HEADER_BYTES - self.null_bytes)
+    }
+
+    /// The walk over all fields up to `end`, with the NULL bitmap behind the header.
+    #[inline]
+    fn walk<'a, const VERSIONS: bool>(
+        &'a self,
+        page: &'a [u8],
+        origin: usize,
+        lengths: usize,
+        end: usize,
+    ) -> Fields<'a, VERSIONS> {
+        let bitmap = origin - HEADER_BYTES;
+        Fields { page, layout: self, origin, index: 0, end, at: origin, lengths, bitmap, nullable: 0, versions: None }
     }
 
     /// Whether a record is of a kind that may be here, by its info bits: without the versions of an instant ALTER, unless
@@ -313,8 +294,8 @@ impl Layout {
             return Err(Error::corrupt("record outside the page", origin));
         };
         let bitmap = origin - HEADER_BYTES - usize::from(own > 0);
-        let (versions, end) = (Some((versions, own)), self.fields().len());
-        Ok(Fields { page, layout: self, origin, index: 0, end, at: origin, lengths, bitmap, nullable: 0, versions })
+        let all = self.walk(page, origin, lengths, self.fields().len());
+        Ok(Fields { bitmap, versions: Some((versions, own)), ..all })
     }
 
     /// Finds all fields of the record at `origin`.
