@@ -80,7 +80,7 @@ impl Parser<'_> {
             Ok(CommonTable { name, columns, query: parser.parenthesized_query()? })
         })?;
         for (index, table) in tables.iter().enumerate() {
-            if tables[..index].iter().any(|other| other.name.eq_ignore_ascii_case(&table.name)) {
+            if tables[..index].iter().any(|other| other.name == table.name) {
                 return Err(Error::not_unique_table(&table.name));
             }
         }
