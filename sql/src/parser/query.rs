@@ -1,5 +1,7 @@
 //! SELECT and everything that stands where a SELECT can stand.
 
+use std::collections::HashSet;
+
 use super::ast::*;
 use super::lexer::{Kind, Token};
 use super::{Parser, hint};
@@ -79,10 +81,9 @@ impl Parser<'_> {
             parser.expect_word("AS")?;
             Ok(CommonTable { name, columns, query: parser.parenthesized_query()? })
         })?;
-        for (index, table) in tables.iter().enumerate() {
-            if tables[..index].iter().any(|other| other.name == table.name) {
-                return Err(Error::not_unique_table(&table.name));
-            }
+        let mut names = HashSet::new();
+        if let Some(twice) = tables.iter().find(|table| !names.insert(&table.name)) {
+            return Err(Error::not_unique_table(&twice.name));
         }
         Ok(Some(With { recursive, tables }))
     }

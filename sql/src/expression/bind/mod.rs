@@ -691,11 +691,12 @@ fn constant_text(expr: &Expr) -> Option<&[u8]> {
     }
 }
 
-/// The collation `_bin` of a character set.
+/// Whether it is the literal of an empty text.
 fn is_empty_text(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::Literal(Literal::String { bytes, .. }) if bytes.is_empty())
 }
 
+/// The collation `_bin` of a character set.
 fn binary_collation(charset: Charset) -> CollationId {
     let name = format!("{}_bin", charset.name());
     Collation::by_name(&name).map_or(charset.default_collation(), |found| found.id)

@@ -1,7 +1,8 @@
 //! Strings: cutting, joining, padding. What looks for texts is in `search`, what makes numbers of them in `bytes`.
 //!
 //! Positions count characters from 1, negative ones from the end. Arguments that meet in one result have been brought to
-//! one character set by the typing ([`Typing::agree_on_text`]; in REPLACE, INSERT, LPAD and RPAD the first decides), so evaluation works on bytes of [`Call::charset`].
+//! one character set by the typing ([`Typing::agree_on_text`]; in REPLACE, INSERT, LPAD and RPAD the first decides), so
+//! evaluation works on bytes of [`Call::charset`].
 //!
 //! REPLACE and SUBSTRING_INDEX compare bytes, as MySQL's do.
 
