@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use bench::client::Client;
 use bench::process::{Kind, Options, Scratch, Server, glassine_binary};
 use bench::replicas::free_port;
 
@@ -255,4 +256,193 @@ fn a_new_server_lets_the_system_s_root_in_and_the_temporary_password_over_tcp() 
         .expect("it runs");
     assert_eq!(both.status.code(), Some(2), "{}", String::from_utf8_lossy(&both.stderr));
     fs::remove_dir_all(&scratch).expect("removed");
+}
+
+/// What a container runs, in a directory of its own instead of a container: `glassine` is found as it is there, by PATH.
+struct Container {
+    bin: PathBuf,
+    data: PathBuf,
+    port: u16,
+}
+
+impl Container {
+    fn new(scratch: &Path) -> Container {
+        let bin = scratch.join("bin");
+        fs::create_dir_all(&bin).expect("a directory");
+        let _ = std::os::unix::fs::symlink(glassine_binary(), bin.join("glassine"));
+        Container { bin, data: scratch.join("data"), port: free_port() }
+    }
+
+    fn start(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Command {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new(root().join("packaging/container-start"));
+        command
+            .env("PATH", format!("{}:{path}", self.bin.display()))
+            .env("GLASSINE_DATADIR", &self.data)
+            .envs(variables.iter().copied())
+            .args(arguments)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// A server of the container, when it answers.
+    fn serve(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Served {
+        let port = format!("--port={}", self.port);
+        let arguments: Vec<&str> = [port.as_str()].into_iter().chain(arguments.iter().copied()).collect();
+        let mut command = self.start(variables, &arguments);
+        let child = Served(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"));
+        let ready = (0..400).any(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            std::os::unix::net::UnixStream::connect(self.socket()).is_ok()
+        });
+        assert!(ready, "no server within 20 seconds");
+        child
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.data.join("glassine.sock")
+    }
+
+    /// What it says and how it ends, of a start that leads to no server.
+    fn ends(&self, variables: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String) {
+        let output = self.start(variables, arguments).output().expect("it runs");
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+/// A server that does not outlive a test that fails.
+struct Served(Child);
+
+impl Served {
+    fn stop(mut self) {
+        assert!(Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status().expect("kill").success());
+        assert!(self.0.wait().expect("it ends").success());
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_container_makes_its_data_directory_once_and_serves_it() {
+    // The path of a socket has room for a hundred bytes.
+    let scratch = std::env::temp_dir().join(format!("glassine-container-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&scratch);
+    let container = Container::new(&scratch);
+    // A question makes nothing, a command is run instead, and a wrong option is found before anything is made.
+    let (code, text) = container.ends(&[], &["--version"]);
+    assert!(code == Some(0) && text.contains("  Ver 8.0."), "{text}");
+    assert_eq!(container.ends(&[], &["echo", "a command"]), (Some(0), "a command\n".to_owned()));
+    assert_eq!(container.ends(&[], &["--no-such-option"]).0, Some(2));
+    assert!(!container.data.exists());
+
+    // A fresh filesystem has `lost+found`. What holds for ever is said at the first start.
+    fs::create_dir_all(container.data.join("lost+found")).expect("a directory");
+    let server = container.serve(&[], &["--innodb-page-size=8192"]);
+    let mut client = Client::connect(&container.socket()).expect("the system's user is root");
+    for statement in ["CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1), (2)"] {
+        client.query(statement).expect(statement);
+    }
+    assert_eq!(client.query("SELECT @@innodb_page_size").expect("a size").number(), 8192);
+    let hosts = client.query("SELECT GROUP_CONCAT(host ORDER BY host) FROM mysql.user WHERE user = 'root'");
+    assert_eq!(hosts.expect("hosts").cell(), Some("%,127.0.0.1,::1,localhost"));
+    // Two containers with one volume: the second one refuses.
+    let (code, text) = container.ends(&[], &["--innodb-page-size=8192"]);
+    assert!(code == Some(1) && text.contains("another server is using"), "{text}");
+    drop(client);
+    server.stop();
+
+    // The next start finds it, and so does one behind a kill.
+    for _ in 0..2 {
+        let server = container.serve(&[("GLASSINE_ROOT_PASSWORD", "not for this one")], &["--innodb-page-size=8192"]);
+        let mut client = Client::connect(&container.socket()).expect("as before");
+        assert_eq!(client.query("SELECT COUNT(*) FROM d.t").expect("rows").number(), 2);
+        drop(server); // By SIGKILL.
+    }
+    fs::remove_dir_all(&scratch).expect("removed");
+}
+
+#[test]
+fn a_container_s_root_has_the_password_of_its_environment_or_of_a_file() {
+    if Command::new("mariadb").arg("--version").output().is_err() {
+        println!("skipped: mariadb is not installed");
+        return;
+    }
+    let scratch = std::env::temp_dir().join(format!("glassine-secret-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&scratch);
+    let container = Container::new(&scratch);
+    let password = "a \"b\" \\c'd $x %s # \\";
+    let file = scratch.join("secret");
+    fs::write(&file, format!("{password}\n")).expect("a file");
+    let file = file.display().to_string();
+    for (variable, host, hosts) in [
+        (("GLASSINE_ROOT_PASSWORD", password), "localhost", "127.0.0.1,::1,localhost"),
+        (("GLASSINE_ROOT_PASSWORD_FILE", file.as_str()), "10.%", "10.%,127.0.0.1,::1,localhost"),
+    ] {
+        let server = container.serve(&[variable, ("GLASSINE_ROOT_HOST", host)], &[]);
+        let (port, password) = (format!("--port={}", container.port), format!("-p{password}"));
+        let who = "SELECT GROUP_CONCAT(host ORDER BY host) FROM mysql.user WHERE user = 'root'";
+        let tcp = ["--protocol=tcp", "--host=127.0.0.1", &port, &password];
+        assert_eq!(ask(None, &tcp, who).as_deref(), Ok(hosts));
+        // Neither an environment nor a command line of a process tells it.
+        for of in ["environ", "cmdline"] {
+            let text = fs::read(format!("/proc/{}/{of}", server.0.id())).expect("of our own process");
+            assert!(!String::from_utf8_lossy(&text).contains("$x"), "{of}");
+        }
+        server.stop();
+        fs::remove_dir_all(&container.data).expect("removed");
+    }
+    fs::remove_dir_all(&scratch).expect("removed");
+}
+
+#[test]
+fn an_interrupted_init_begins_anew_and_takes_nothing_of_others() {
+    let scratch = Scratch::new("install-again").expect("a directory");
+    let init = |name: &str, options: &[&str]| {
+        let data = format!("--datadir={}", scratch.0.join(name).display());
+        let output = Command::new(glassine_binary()).args(["init", "--no-defaults", &data]).args(options).output();
+        let output = output.expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    // As if it had been killed: the mark is there, and the accounts are not.
+    let data = scratch.0.join("killed");
+    fs::create_dir_all(data.join("lost+found")).expect("a directory");
+    for name in ["glassine.making", "ibdata1", ".hidden"] {
+        fs::write(data.join(name), "half").expect("a file");
+    }
+    // Somebody else is at it.
+    let mark = fs::File::open(data.join("glassine.making")).expect("the mark");
+    mark.lock().expect("locked");
+    let (code, text) = init("killed", &[]);
+    assert!(code == Some(1) && text.contains("is being made by another process"), "{text}");
+    assert_eq!(fs::read(data.join("ibdata1")).expect("untouched"), b"half");
+    drop(mark);
+    assert_eq!(init("killed", &[]).0, Some(0));
+    assert!(data.join("accounts").exists() && !data.join("glassine.making").exists() && data.join(".hidden").exists());
+    assert_eq!(init("killed", &[]).0, Some(1), "it is made once");
+    // Files without the mark are somebody's, and so are directories beside it.
+    let other = scratch.0.join("other");
+    fs::create_dir_all(&other).expect("a directory");
+    fs::write(other.join("ibdata1"), "data").expect("a file");
+    let (code, text) = init("other", &[]);
+    assert!(code == Some(1) && text.contains("is not empty"), "{text}");
+    fs::write(other.join("glassine.making"), "").expect("a file");
+    fs::create_dir(other.join("shop")).expect("a directory");
+    assert_eq!(init("other", &[]).0, Some(1));
+    assert_eq!(fs::read(other.join("ibdata1")).expect("untouched"), b"data");
+    // Options that contradict each other.
+    for options in [
+        &["--initialize-insecure", "--root-host=%"][..],
+        &["--root-password=x", "--root-password-file=/dev/null"],
+        &["--root-password-file=/no/such/file"],
+        &["--root-password=x", "--root-host=a b"],
+    ] {
+        assert_eq!(init("wrong", options).0, Some(2), "{options:?}");
+    }
+    assert!(!scratch.0.join("wrong").exists());
 }

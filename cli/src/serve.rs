@@ -297,6 +297,14 @@ fn answer_without_server(loaded: &Loaded, globals: &GlobalVariables) -> Option<S
     if loaded.has("help") {
         return Some(options::describe(globals));
     }
+    if loaded.has("version") {
+        // In the form that programs look for which read a server's version.
+        let (version, system, machine) = (globals.text("version"), std::env::consts::OS, std::env::consts::ARCH);
+        return Some(format!(
+            "glassine  Ver {version} for {system} on {machine} ({})\n",
+            globals.text("version_comment")
+        ));
+    }
     if loaded.has("print_defaults") {
         return Some(format!("glassine would have been started with:\n{}\n", loaded.given.join(" ")));
     }

@@ -144,7 +144,7 @@ fn open(globals: GlobalVariables) -> Result<Running, String> {
     if !init::is_initialised(Path::new(&datadir)) {
         println!("making data directory {datadir}");
         println!("root has no password: whoever is on this machine may log in, and do everything");
-        init::create(&globals, Path::new(&datadir), &init::Root::Open)?;
+        init::create(&globals, Path::new(&datadir), &init::Root::Open, None)?;
     }
     let mut listening = serve::listening(&globals)?;
     if globals.is_default("port") {

@@ -178,6 +178,7 @@ fn read_short(short: &str) -> Result<(String, Option<String>), String> {
         "b" => "basedir",
         "t" => "tmpdir",
         "v" => "verbose",
+        "V" => "version",
         "?" => "help",
         _ => return Err(format!("unknown option '-{letter}'")),
     };
@@ -187,6 +188,8 @@ fn read_short(short: &str) -> Result<(String, Option<String>), String> {
 fn needs_value(name: &str, own: &[Own]) -> bool {
     match find(&normal(name), own) {
         Ok(Found::Own(option)) => option.takes_value,
+        // Alone, `--version` asks for it.
+        Ok(Found::Variable { variable, .. }) if variable.name == "version" => false,
         Ok(Found::Variable { variable, .. }) => variable.kind != Kind::Bool && !may_stand_alone(variable),
         _ => false,
     }
@@ -291,6 +294,10 @@ fn apply(raw: &Raw, own: &[Own], globals: &GlobalVariables, loaded: &mut Loaded)
         }
         Found::Variable { variable, switch } => (variable, switch),
     };
+    if variable.name == "version" && raw.value.is_none() {
+        loaded.own.insert(variable.name, None);
+        return Ok(());
+    }
     let text = match (switch, &raw.value) {
         (Some(on), value) => {
             // `--skip-x=0` is on.

@@ -228,3 +228,17 @@ fn files_have_groups_and_include_others() {
     assert!(loaded.given.contains(&"--port=3311".to_owned()));
     fs::remove_dir_all(&directory).unwrap();
 }
+
+#[test]
+fn version_alone_asks_for_it() {
+    for arguments in [&["--version"][..], &["-V"], &["--version", "--port=3307"]] {
+        let globals = GlobalVariables::new();
+        let loaded = load(&arguments.iter().map(|text| text.to_string()).collect::<Vec<_>>(), &[], &globals);
+        assert!(loaded.expect("no error").has("version"), "{arguments:?}");
+    }
+    let globals = GlobalVariables::new();
+    let loaded =
+        load(&["--no-defaults".to_owned(), "--version=8.0.11-other".to_owned()], &[], &globals).expect("no error");
+    assert!(!loaded.has("version"));
+    assert_eq!(globals.text("version"), "8.0.11-other");
+}

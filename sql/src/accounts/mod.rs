@@ -199,11 +199,10 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Makes the file with the accounts of a new server: root, from this machine only, who may do everything.
-    pub fn create(datadir: &Path, root: &dyn Fn(&str) -> Account) -> io::Result<()> {
-        let root = |host: &str| Account { grants: Grants::everything(), ..root(host) };
-        let accounts: AccountMap =
-            ["localhost", "127.0.0.1", "::1"].into_iter().map(root).map(|account| (account.key(), account)).collect();
+    /// Makes the file with the accounts of a new server: root's, one for each host, who may do everything.
+    pub fn create(datadir: &Path, roots: Vec<Account>) -> io::Result<()> {
+        let all = |account: Account| Account { grants: Grants::everything(), ..account };
+        let accounts: AccountMap = roots.into_iter().map(all).map(|account| (account.key(), account)).collect();
         file::write(&datadir.join(FILE_NAME), &accounts, None)
     }
 
@@ -356,7 +355,8 @@ mod tests {
     fn accounts_are_there_after_reopening() {
         let directory = std::env::temp_dir().join(format!("glassine-accounts-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
-        Accounts::create(&directory, &|host| account("root", host)).unwrap();
+        let roots = ["localhost", "127.0.0.1", "::1"].map(|host| account("root", host));
+        Accounts::create(&directory, roots.to_vec()).unwrap();
         let accounts = Accounts::open(&directory).unwrap();
         assert_eq!(accounts.list().len(), 3);
         accounts.create_account(Account { locked: true, ..account("a\tb%", "10.%") }).unwrap();

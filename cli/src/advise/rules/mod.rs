@@ -88,6 +88,13 @@ fn remount(facts: &Facts, options: &str) -> String {
     format!("mount -o remount,{options} {}", facts.mount_point)
 }
 
+/// The command that brings a data directory to another filesystem.
+fn copied_elsewhere(facts: &Facts) -> String {
+    let usual = "/var/lib/glassine";
+    let to = if facts.datadir == usual { "/srv/glassine" } else { usual };
+    format!("cp -a --sparse=always {} {to}", facts.datadir)
+}
+
 // What may lose data
 
 fn volatile(facts: &Facts) -> Found {
@@ -101,7 +108,7 @@ fn volatile(facts: &Facts) -> Found {
             "{} on {} is gone when the machine stops, whatever was committed.",
             facts.filesystem, facts.mount_point
         ),
-        format!("cp -a --sparse=always {} /var/lib/glassine", facts.datadir),
+        copied_elsewhere(facts),
     )
 }
 
@@ -202,7 +209,7 @@ fn shared_filesystem(facts: &Facts) -> Found {
         format!("the data directory is on {}", facts.filesystem),
         "Over a network, locks, syncs and holes are what the server at the other end makes of them; most free no blocks, and \
          a lost connection looks like a broken disk.",
-        format!("cp -a --sparse=always {} /var/lib/glassine", facts.datadir),
+        copied_elsewhere(facts),
     )
 }
 

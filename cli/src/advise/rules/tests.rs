@@ -119,6 +119,8 @@ fn blocks_are_compared_with_pages() {
 
 #[test]
 fn what_may_lose_data_is_critical() {
+    let usual = |facts: &mut Facts| (facts.filesystem, facts.datadir) = ("tmpfs".into(), "/var/lib/glassine".into());
+    expect(&changed(good(), usual), "volatile", Critical, "/var/lib/glassine /srv/glassine");
     expect(&changed(good(), |facts| facts.filesystem = "tmpfs".into()), "volatile", Critical, "cp -a");
     expect(&changed(good(), |facts| facts.mount_options.push("nobarrier".into())), "barriers", Critical, "barrier");
     expect(&changed(good(), |facts| facts.free_bytes = 1 << 30), "space", Critical, "df -h");
