@@ -132,7 +132,7 @@ impl Binder<'_> {
         Ok(how)
     }
 
-    /// A constant string beside a column of integers or decimals is compared as a number of that kind.
+    /// A constant string beside a column of integers, or beside decimals of any kind, is compared as a number of that kind.
     fn number_operand(&self, column: &Expr, other: &mut Expr) -> Result<Option<Comparison>> {
         let how = match column.ty.kind {
             Kind::Decimal => Comparison::Decimal,
@@ -141,7 +141,8 @@ impl Binder<'_> {
             _ => return Ok(None),
         };
         let is_text = other.ty.is_string() && other.ty.kind != Kind::Parameter;
-        if column.as_column().is_none() || !is_text || !is_fixed(other) {
+        let takes_text = column.as_column().is_some() || how == Comparison::Decimal && !is_fixed(column);
+        if !takes_text || !is_text || !is_fixed(other) {
             return Ok(None);
         }
         self.wrap(functions::NUMBER_OPERAND, other)?;
