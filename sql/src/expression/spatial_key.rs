@@ -18,6 +18,7 @@
 use format::value::Value;
 use storage::Column;
 
+use super::reference_systems::is_geographic;
 use super::{Expr, Node};
 use crate::expression::functions::spatial::{HIGHEST, LOWEST};
 use crate::types::TypeInfo;
@@ -40,6 +41,11 @@ pub fn column_of(columns: &[Column], key: usize) -> Option<usize> {
         return None;
     }
     columns.iter().position(|column| *expression(&column.name) == *generated.expression)
+}
+
+/// Whether the keys of geometries of a reference system tell where they lie: as far as relations are computed, in a plane.
+pub fn is_searched(srid: u32) -> bool {
+    matches!(is_geographic(srid), Ok(false))
 }
 
 /// Where the keys lie of geometries for which a function is true.
