@@ -246,8 +246,21 @@ fn settle_columns(columns: &[Column], names: &mut [String]) -> Result<()> {
     Ok(())
 }
 
+/// What the values of a partition by an expression may be computed with: nothing else than the expression.
+fn check_bound(value: &PartitionValue) -> Result<()> {
+    let PartitionValue::Expr(expr) = value else { return Ok(()) };
+    expr.clone().walk_mut(&mut |expr| match expr {
+        Expr::Function { name, .. } if !ALLOWED.contains(&name.to_ascii_lowercase().as_str()) => Err(not_allowed()),
+        Expr::Case { .. } => Err(not_allowed()),
+        _ => Ok(()),
+    })
+}
+
+fn not_allowed() -> Error {
+    Error::new(1564, b"HY000", "This partition function is not allowed")
+}
+
 fn settle_expression(context: &Context<'_>, columns: &[Column], expr: &mut Expr, what: &str) -> Result<()> {
-    let not_allowed = || Error::new(1564, b"HY000", "This partition function is not allowed");
     let constant = || Error::new(1486, b"HY000", CONSTANT_EXPRESSION);
     let mut reads: Vec<usize> = Vec::new();
     let mut moments = 0;
@@ -365,7 +378,10 @@ fn settle_values(context: &Context<'_>, columns: &[Column], by: &mut PartitionBy
         PartitionMethod::Range(expr) | PartitionMethod::List(expr) => {
             let unsigned = crate::partitions::function::bind(context.eval, columns, expr)?.ty.unsigned;
             for definition in &mut by.definitions {
-                values::settle(definition, &mut |name, _, value| values::number(context, name, unsigned, value))?;
+                values::settle(definition, &mut |name, _, value| {
+                    check_bound(value)?;
+                    values::number(context, name, unsigned, value)
+                })?;
             }
         }
         PartitionMethod::RangeColumns(names) | PartitionMethod::ListColumns(names) => {
