@@ -13,15 +13,20 @@ pub const ROW_BYTES_MAX: u64 = 65535;
 
 const CHAR_MAX: u64 = 255;
 
-/// The collation that a character set and a collation name mean together.
-pub fn collation_of(charset: Option<&str>, name: Option<&str>, otherwise: CollationId) -> Result<CollationId> {
+/// The collation that a character set and a collation name mean together. `utf8mb4`: what that means alone.
+pub fn collation_of(
+    charset: Option<&str>,
+    name: Option<&str>,
+    otherwise: CollationId,
+    utf8mb4: CollationId,
+) -> Result<CollationId> {
     let charset = match charset {
         None => None,
         Some(word) if word.eq_ignore_ascii_case("default") => None,
         Some(word) => Some(Charset::by_name(word).ok_or_else(|| Error::unknown_charset(word))?),
     };
     let Some(name) = name.filter(|word| !word.eq_ignore_ascii_case("default")) else {
-        return Ok(charset.map_or(otherwise, Charset::default_collation));
+        return Ok(charset.map_or(otherwise, |charset| charset.collation_given(utf8mb4)));
     };
     let found = Collation::by_name(name).ok_or_else(|| Error::unknown_collation(name))?;
     if charset.is_some_and(|charset| charset != found.charset) {
@@ -31,9 +36,9 @@ pub fn collation_of(charset: Option<&str>, name: Option<&str>, otherwise: Collat
     Ok(found.id)
 }
 
-/// The stored type of a written one.
-pub fn column_type(name: &str, spec: &TypeSpec, table: CollationId) -> Result<ColumnType> {
-    let ty = column_type_repeating(name, spec, table)?;
+/// The stored type of a written one. `table`: the collation where nothing is said, `utf8mb4`: where that is said alone.
+pub fn column_type(name: &str, spec: &TypeSpec, table: CollationId, utf8mb4: CollationId) -> Result<ColumnType> {
+    let ty = column_type_repeating(name, spec, table, utf8mb4)?;
     repeated_member(name, &ty).map_or(Ok(ty), Err)
 }
 
@@ -59,7 +64,12 @@ pub fn repeated_member(name: &str, ty: &ColumnType) -> Option<Error> {
 }
 
 /// As [`column_type`], of an ENUM or SET that may have a member twice.
-pub fn column_type_repeating(name: &str, spec: &TypeSpec, table: CollationId) -> Result<ColumnType> {
+pub fn column_type_repeating(
+    name: &str,
+    spec: &TypeSpec,
+    table: CollationId,
+    utf8mb4: CollationId,
+) -> Result<ColumnType> {
     let geometry = GeometryType::by_name(&spec.name);
     if let Some(kind) = geometry {
         return Ok(ColumnType::Geometry { kind, srid: spec.srid });
@@ -118,7 +128,7 @@ pub fn column_type_repeating(name: &str, spec: &TypeSpec, table: CollationId) ->
         "LONGBLOB" => Ok(ColumnType::Blob { size: LobSize::Long }),
         "JSON" => Ok(ColumnType::Json),
         "CHAR" | "VARCHAR" | "TINYTEXT" | "TEXT" | "MEDIUMTEXT" | "LONGTEXT" | "ENUM" | "SET" => {
-            character_type(name, spec, table)
+            character_type(name, spec, table, utf8mb4)
         }
         other => Err(Error::unsupported(format!("columns of type {other}"))),
     }
@@ -178,8 +188,8 @@ fn floating(name: &str, spec: &TypeSpec) -> Result<ColumnType> {
     }
 }
 
-fn character_type(name: &str, spec: &TypeSpec, table: CollationId) -> Result<ColumnType> {
-    let mut id = collation_of(spec.charset.as_deref(), spec.collation.as_deref(), table)?;
+fn character_type(name: &str, spec: &TypeSpec, table: CollationId, utf8mb4: CollationId) -> Result<ColumnType> {
+    let mut id = collation_of(spec.charset.as_deref(), spec.collation.as_deref(), table, utf8mb4)?;
     if spec.binary {
         id = collation(id).charset.bin_collation();
     }

@@ -65,6 +65,8 @@ pub struct StatementFacts<'s> {
     /// Of the client, the connection and the server.
     pub collations: [CollationId; 3],
     pub database_collation: CollationId,
+    /// `default_collation_for_utf8mb4`
+    pub utf8mb4_collation: CollationId,
     pub time_zone: Cow<'static, str>,
     /// Where it was run first, if it is a source's.
     pub origin: Option<Origin>,
@@ -108,7 +110,7 @@ impl StatementFacts<'_> {
             database_collation: Some(code(self.database_collation)),
             microseconds: (self.time.1 > 0).then_some(self.time.1),
             explicit_timestamp_defaults: Some(true),
-            utf8mb4_collation: Some(code(CollationId::DEFAULT)),
+            utf8mb4_collation: Some(code(self.utf8mb4_collation)),
             ..StatusVars::default()
         }
     }

@@ -360,7 +360,7 @@ fn create_program(
         return Err(unknown());
     }
     if let Some(spec) = routine.parse_returns()? {
-        let ty = column_type(&routine.name, &spec, routine.origin.database)?;
+        let ty = column_type(&routine.name, &spec, routine.origin.database, CollationId::DEFAULT)?;
         routine.returns = information_schema::programs::type_text(&ty);
     }
     let (title, made) = match kind {

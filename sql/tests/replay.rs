@@ -1,4 +1,4 @@
-//! BINLOG: rows of a log as text, by hand where tools would not print them.
+//! BINLOG: rows of a log as text, by hand where tools would not print them; and what a replica makes of statements.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base64ct::{Base64, Encoding};
-use format::binlog::{Event, EventKind, FormatDescription, Header, MAGIC};
+use format::binlog::{Event, EventKind, FormatDescription, HEADER_BYTES, Header, MAGIC, Query, StatusVars};
 use sql::Session;
 use storage::{Config, Kill};
 
@@ -330,4 +330,45 @@ fn rows_of_a_source_follow_the_rules_of_the_table() {
     assert_eq!(ask(&mut session, &statement(delete)), ["= 0 rows"]);
     assert_eq!(ask(&mut session, all)[1], "| 2b20");
     assert!(ask(&mut session, "CHECK TABLE t")[1].ends_with("| OK"));
+}
+
+/// A CREATE TABLE of MySQL 8 with `CHARSET=utf8mb4` came out as utf8mb4_general_ci, for which two texts of a unique key that
+/// MySQL tells apart (a space at the end, two emoji) are the same.
+#[test]
+fn utf8mb4_alone_means_what_it_meant_to_the_source() {
+    let scratch = Scratch::new("utf8mb4-alone");
+    let instance = logged_instance(&scratch.0, Config::tiny());
+    let mut applier = session(&instance);
+    applier.be_applier();
+    let sources = [
+        (Some(255), "mysql", "utf8mb4_0900_ai_ci"),
+        (Some(45), "ours", "utf8mb4_general_ci"),
+        (None, "mariadb", "utf8mb4_general_ci"),
+    ];
+    for (said, table, _) in sources {
+        let statement = format!("CREATE TABLE {table} (a VARCHAR(9) UNIQUE) DEFAULT CHARSET=utf8mb4");
+        let vars = StatusVars { utf8mb4_collation: said, ..StatusVars::default() };
+        let (database, statement) = (b"test", statement.as_bytes());
+        let query = Query { connection: 1, seconds: 0, error: 0, vars, database, statement };
+        applier.apply_query(&query, 1).expect("it is applied");
+    }
+    let mut looks = session(&instance);
+    for (_, table, collation) in sources {
+        let shown = ask(
+            &mut looks,
+            &format!("SELECT TABLE_COLLATION FROM information_schema.TABLES WHERE TABLE_NAME = '{table}'"),
+        );
+        assert_eq!(shown[1], format!("| {collation}"), "{table}");
+    }
+    // And a replica of this server is told the same.
+    drop((applier, looks));
+    instance.log.as_ref().expect("a log").close().expect("it closes");
+    let logged: Vec<Option<u16>> = events(&scratch.0)
+        .iter()
+        .filter(|event| kind(event) == EventKind::QUERY)
+        .filter_map(|event| {
+            Query::decode(&event[HEADER_BYTES..event.len() - 4]).ok().map(|query| query.vars.utf8mb4_collation)
+        })
+        .collect();
+    assert_eq!(logged, [Some(255), Some(45), Some(45)]);
 }

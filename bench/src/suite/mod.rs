@@ -271,6 +271,7 @@ fn options() -> Options {
         "--secure-file-priv=",
         "--character-set-server=utf8mb4",
         "--collation-server=utf8mb4_0900_ai_ci",
+        "--default-collation-for-utf8mb4=utf8mb4_0900_ai_ci",
     ];
     let more = more.map(str::to_string).to_vec();
     Options { pool: "64M".into(), log: "64M".into(), flush_at_commit: 0, more }

@@ -163,6 +163,14 @@ impl Charset {
         bytes.len().next_multiple_of(usize::from(self.bytes_min())) - bytes.len()
     }
 
+    /// The default collation where a session says which one utf8mb4 stands for (`default_collation_for_utf8mb4`).
+    pub const fn collation_given(self, utf8mb4: CollationId) -> CollationId {
+        match self {
+            Charset::Utf8mb4 => utf8mb4,
+            other => other.default_collation(),
+        }
+    }
+
     /// What the character set means when no collation is named.
     pub const fn default_collation(self) -> CollationId {
         match self {

@@ -293,12 +293,12 @@ impl Rights {
 
     /// A privilege on a whole table.
     pub fn need_table(&self, wanted: Privileges, database: &str, table: &str) -> Result<()> {
-        self.lacks(wanted - self.on_table(database, table), table)
+        self.lacks(wanted - self.on_table(database, table), database, table)
     }
 
     /// A privilege on a table or at least one of its columns; which columns these are is asked later.
     pub fn need_some(&self, wanted: Privileges, database: &str, table: &str) -> Result<()> {
-        self.lacks(wanted - self.on_any_column(database, table), table)
+        self.lacks(wanted - self.on_any_column(database, table), database, table)
     }
 
     /// What a statement does with rows of a table: of INSERT, UPDATE and the like a column is enough here, and which
@@ -325,9 +325,11 @@ impl Rights {
         }
     }
 
-    fn lacks(&self, missing: Privileges, table: &str) -> Result<()> {
+    fn lacks(&self, missing: Privileges, database: &str, table: &str) -> Result<()> {
         match missing.is_empty() || self.is_internal {
             true => Ok(()),
+            // Nobody has a right to change anything there.
+            false if database.eq_ignore_ascii_case("information_schema") => Err(self.database_refused(database)),
             false => Err(self.table_refused(&missing.commands(), table)),
         }
     }

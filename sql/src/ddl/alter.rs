@@ -455,8 +455,9 @@ impl Change {
                 self.auto_increment = given.auto_increment.or(self.auto_increment);
             }
             AlterAction::ConvertCharset { charset, collation } => {
-                let default = self.definition.options.collation;
-                let id = crate::column_types::collation_of(charset.as_deref(), collation.as_deref(), default)?;
+                let (default, utf8mb4) = (self.definition.options.collation, context.eval.utf8mb4);
+                let (charset, collation) = (charset.as_deref(), collation.as_deref());
+                let id = crate::column_types::collation_of(charset, collation, default, utf8mb4)?;
                 self.definition.options.collation = id;
                 for (own, source) in self.definition.columns.iter_mut().zip(&self.sources) {
                     let ty = with_collation(&own.ty, id);

@@ -20,10 +20,10 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
     check_not_reserved(&spec.name, Error::wrong_column_name)?;
     computed::check_generated(spec)?;
     let serial = spec.ty.name == "SERIAL";
-    let ty = match (column_type_repeating(&spec.name, &spec.ty, table), longer(&spec.ty)) {
+    let ty = match (column_type_repeating(&spec.name, &spec.ty, table, context.eval.utf8mb4), longer(&spec.ty)) {
         // Outside of the strict modes a VARCHAR that is too long is a TEXT.
         (Err(error), Some(longer)) if error.code == 1074 && !context.eval.mode.is_strict() => {
-            let ty = column_type_repeating(&spec.name, &longer, table)?;
+            let ty = column_type_repeating(&spec.name, &longer, table, context.eval.utf8mb4)?;
             let to = if spec.ty.name == "VARBINARY" { "BLOB" } else { "TEXT" };
             context.note(1246, format!("Converting column '{}' from {} to {to}", spec.name, spec.ty.name));
             ty
@@ -156,6 +156,7 @@ pub fn default(
             let mut binder =
                 Binder::new(&NoScope, context.eval.session, context.eval.mode, context.eval.connection, &[]);
             binder.client = context.eval.client;
+            binder.utf8mb4 = context.eval.utf8mb4;
             let bound = binder.bind(expr)?;
             let value = bound.eval(context.eval, &NoFields)?;
             if value.is_null() {

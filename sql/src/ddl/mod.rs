@@ -363,7 +363,8 @@ fn database_collation(
     if options.comment.is_some() {
         context.warn(1618, "<COMMENT> option ignored");
     }
-    crate::column_types::collation_of(options.charset.as_deref(), options.collation.as_deref(), otherwise)
+    let (charset, name) = (options.charset.as_deref(), options.collation.as_deref());
+    crate::column_types::collation_of(charset, name, otherwise, context.eval.utf8mb4)
 }
 
 fn alter_database(context: &Context<'_>, name: Option<&str>, options: &DatabaseOptions) -> Result<Outcome> {

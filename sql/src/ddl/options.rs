@@ -85,7 +85,8 @@ pub fn apply(context: &Context<'_>, given: &[TableOption], options: &mut TableOp
     let text = |name: &str| given.iter().rev().find(|option| option.name == name).map(|option| word(&option.value));
     let (charset, collate) = (text("CHARSET"), text("COLLATE"));
     if charset.is_some() || collate.is_some() {
-        options.collation = collation_of(charset.as_deref(), collate.as_deref(), options.collation)?;
+        let (charset, collate) = (charset.as_deref(), collate.as_deref());
+        options.collation = collation_of(charset, collate, options.collation, context.eval.utf8mb4)?;
         rest.collation = true;
     }
     rest.codec = check_families(given)?;

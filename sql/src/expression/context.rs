@@ -248,6 +248,8 @@ pub struct EvalContext<'a> {
     pub system_zone: Zone,
     /// `collation_connection`
     pub connection: CollationId,
+    /// `default_collation_for_utf8mb4`
+    pub utf8mb4: CollationId,
     /// `character_set_client`: the bytes of literals are of this set.
     pub client: Charset,
     pub div_precision_increment: u8,
@@ -276,6 +278,7 @@ impl<'a> EvalContext<'a> {
             zone: Zone::UTC,
             system_zone: Zone::UTC,
             connection: CollationId::DEFAULT,
+            utf8mb4: CollationId::DEFAULT,
             client: Charset::Utf8mb4,
             div_precision_increment: 4,
             max_allowed_packet_bytes: 64 << 20,

@@ -6,7 +6,7 @@ use format::value::ColumnType;
 use storage::Definition;
 
 use super::Sequence;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::parser::ast::SequenceCall;
 
 /// A stored function that an expression calls.
@@ -28,6 +28,9 @@ impl PartialEq for StoredFunction {
 pub trait StoredFunctions {
     /// `database` as it was written; None: the current one. None: there is no such function.
     fn stored_function(&self, database: Option<&str>, name: &str) -> Result<Option<Arc<StoredFunction>>>;
+
+    /// 1305, with the database in which the function was looked for.
+    fn unknown_function(&self, name: &str) -> Error;
 
     /// A sequence that may be used so.
     fn sequence(&self, call: &SequenceCall) -> Result<Arc<Sequence>>;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use format::collation::collation;
+use format::collation::{CollationId, collation};
 use format::value::{ColumnType, Value};
 use storage::{Definition, DefinitionKind};
 
@@ -176,7 +176,7 @@ pub const EVENTS: VirtualTable = VirtualTable {
 };
 
 fn stored_type(name: &str, spec: &TypeSpec, origin: &Origin) -> Option<ColumnType> {
-    column_type(name, spec, origin.database).ok()
+    column_type(name, spec, origin.database, CollationId::DEFAULT).ok()
 }
 
 /// Character set of the client, collation of the connection, collation of the database.

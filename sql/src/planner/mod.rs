@@ -514,6 +514,7 @@ impl PlanContext<'_> {
         let eval = self.eval;
         let mut binder = Binder::new(scope, eval.session, eval.mode, eval.connection, self.parameter_types);
         binder.client = eval.client;
+        binder.utf8mb4 = eval.utf8mb4;
         binder.div_precision_increment = eval.div_precision_increment;
         binder.max_allowed_packet_bytes = eval.max_allowed_packet_bytes;
         binder.group_concat_bytes_max = eval.group_concat_bytes_max;

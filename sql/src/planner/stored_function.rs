@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use format::collation::CollationId;
 use storage::{DefinitionKind, TableUse};
 
 use super::PlanContext;
+
 use crate::accounts::Privileges;
 use crate::accounts::grants::RoutineKind;
 use crate::catalog::{OrSqlError, database_of};
@@ -16,6 +18,13 @@ use crate::programs::Routine;
 use crate::sequences;
 
 impl StoredFunctions for PlanContext<'_> {
+    fn unknown_function(&self, name: &str) -> Error {
+        match self.database {
+            Some(database) => Error::unknown_function(&format!("{database}.{name}")),
+            None => Error::unknown_function(name),
+        }
+    }
+
     fn stored_function(&self, database: Option<&str>, name: &str) -> Result<Option<Arc<StoredFunction>>> {
         let Some(database) = database.or(self.database) else { return Ok(None) };
         let key = name.to_lowercase();
@@ -42,7 +51,7 @@ impl StoredFunctions for PlanContext<'_> {
         Ok(Some(Arc::new(StoredFunction {
             definition,
             parameters: routine.parse_parameters()?.len(),
-            returns: column_type(name, &returns, routine.origin.database)?,
+            returns: column_type(name, &returns, routine.origin.database, CollationId::DEFAULT)?,
         })))
     }
 

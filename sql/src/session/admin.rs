@@ -233,6 +233,7 @@ impl Session {
             let types = self.types_of(&self.given);
             let mut binder = Binder::new(&scope, context.session, context.mode, context.connection, &types);
             binder.client = context.client;
+            binder.utf8mb4 = context.utf8mb4;
             let condition = binder.bind(condition)?;
             let mut kept = Vec::new();
             for row in table.rows.drain(..) {

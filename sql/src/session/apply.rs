@@ -282,6 +282,11 @@ impl Session {
             settings.collation_connection = connection;
             settings.collation_server = server;
         }
+        // Only MySQL 8 says it, of which utf8mb4 alone is another collation than elsewhere.
+        settings.utf8mb4_collation = match vars.utf8mb4_collation {
+            Some(id) if id == CollationId::UTF8MB4_0900_AI_CI.0 => CollationId::UTF8MB4_0900_AI_CI,
+            _ => CollationId::DEFAULT,
+        };
         if let Some(zone) = &vars.time_zone {
             self.variables.set("time_zone", &Value::Bytes(zone.as_bytes().to_vec()))?;
         }

@@ -67,6 +67,7 @@ impl Session {
             auto_increment: (settings.auto_increment_increment, settings.auto_increment_offset),
             collations: [settings.statement_charset(), settings.collation_connection, settings.collation_server],
             database_collation: settings.collation_database,
+            utf8mb4_collation: settings.utf8mb4_collation,
             time_zone: match settings.time_zone {
                 TimeZone::System => "SYSTEM".into(),
                 TimeZone::Zone(zone) => {

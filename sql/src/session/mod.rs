@@ -658,6 +658,7 @@ impl Session {
             zone: self.zone(),
             system_zone: settings.system_zone,
             connection: settings.collation_connection,
+            utf8mb4: settings.utf8mb4_collation,
             client: collation(settings.statement_charset()).charset,
             div_precision_increment: settings.div_precision_increment,
             max_allowed_packet_bytes: settings.max_allowed_packet_bytes,

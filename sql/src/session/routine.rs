@@ -146,7 +146,7 @@ impl Session {
         }
         check_types(&create.program, None, collation)?;
         if let Some(returns) = &create.returns {
-            column_type(name, returns, collation)?;
+            column_type(name, returns, collation, CollationId::DEFAULT)?;
         }
         let definer = self.program_definer(create.definer.as_ref());
         self.check_definer(&definer)?;

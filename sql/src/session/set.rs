@@ -385,7 +385,7 @@ impl Session {
     fn set_names(&mut self, name: Option<&str>, wanted: Option<&str>) -> Result<()> {
         let charset = self.charset(name)?;
         let wanted = match wanted {
-            None => collation(charset.default_collation()),
+            None => collation(charset.collation_given(self.variables.settings.utf8mb4_collation)),
             Some(wanted) => {
                 let found = Collation::by_name(wanted).ok_or_else(|| Error::unknown_collation(wanted))?;
                 if found.charset != charset {
@@ -422,6 +422,7 @@ fn cannot_persist(cause: &std::io::Error) -> Error {
 fn bind(context: &crate::expression::EvalContext<'_>, expr: &ast::Expr, parameters: &[TypeInfo]) -> Result<Expr> {
     let mut binder = Binder::new(&NoScope, context.session, context.mode, context.connection, parameters);
     binder.client = context.client;
+    binder.utf8mb4 = context.utf8mb4;
     binder.div_precision_increment = context.div_precision_increment;
     binder.bind(expr)
 }

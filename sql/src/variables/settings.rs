@@ -42,6 +42,8 @@ pub struct Settings {
     pub character_set_client: CollationId,
     /// The collation of literals.
     pub collation_connection: CollationId,
+    /// What utf8mb4 means where no collation is named.
+    pub utf8mb4_collation: CollationId,
     /// `None`: results go out as they are stored.
     pub character_set_results: Option<CollationId>,
     pub collation_database: CollationId,
@@ -192,6 +194,7 @@ impl Default for Settings {
             system_zone: Zone::UTC,
             character_set_client: utf8mb4,
             collation_connection: utf8mb4,
+            utf8mb4_collation: utf8mb4,
             character_set_results: Some(utf8mb4),
             collation_database: utf8mb4,
             collation_server: utf8mb4,
@@ -278,6 +281,14 @@ impl Settings {
             }
             "character_set_results" if !value.is_null() => charset(&text()).map(|_| ()),
             "collation_connection" | "collation_database" | "collation_server" => collation(&text()).map(|_| ()),
+            "default_collation_for_utf8mb4" => match collation(&text())? {
+                CollationId::UTF8MB4_GENERAL_CI | CollationId::UTF8MB4_0900_AI_CI => Ok(()),
+                _ => Err(Error::new(
+                    3721,
+                    b"HY000",
+                    format!("Invalid default collation {}: utf8mb4_0900_ai_ci or utf8mb4_general_ci expected", text()),
+                )),
+            },
             "binlog_dump_payloads" if value.is_null() || PayloadRules::parse(&text()).is_none() => {
                 Err(variable.wrong_value(&text()))
             }
@@ -334,16 +345,17 @@ impl Settings {
             "innodb_rollback_on_timeout" => self.rollback_on_timeout = on(value),
             "lock_wait_timeout" => self.metadata_lock_wait_seconds = number(value),
             "time_zone" => self.time_zone = TimeZone::parse(&text(value)).unwrap_or(TimeZone::System),
-            "character_set_client" => set_charset(&mut self.character_set_client, value),
+            "default_collation_for_utf8mb4" => set_collation(&mut self.utf8mb4_collation, value),
+            "character_set_client" => set_charset(&mut self.character_set_client, value, self.utf8mb4_collation),
             // The collation stays if it belongs to the character set; SET NAMES sets both.
-            "character_set_connection" => set_charset(&mut self.collation_connection, value),
+            "character_set_connection" => set_charset(&mut self.collation_connection, value, self.utf8mb4_collation),
             "collation_connection" => set_collation(&mut self.collation_connection, value),
             "character_set_results" => {
                 self.character_set_results = charset(&text(value)).ok().filter(|_| !value.is_null());
             }
-            "character_set_database" => set_charset(&mut self.collation_database, value),
+            "character_set_database" => set_charset(&mut self.collation_database, value, self.utf8mb4_collation),
             "collation_database" => set_collation(&mut self.collation_database, value),
-            "character_set_server" => set_charset(&mut self.collation_server, value),
+            "character_set_server" => set_charset(&mut self.collation_server, value, self.utf8mb4_collation),
             "collation_server" => set_collation(&mut self.collation_server, value),
             "auto_increment_increment" => self.auto_increment_increment = number(value),
             "auto_increment_offset" => self.auto_increment_offset = number(value),
@@ -408,11 +420,11 @@ fn collation(name: &str) -> Result<CollationId, Error> {
     Collation::by_name(name).map(|collation| collation.id).ok_or_else(|| Error::unknown_collation(name))
 }
 
-fn set_charset(field: &mut CollationId, value: &Value) {
-    if let Ok(found) = charset(&text(value))
-        && collation::collation(*field).charset != collation::collation(found).charset
+fn set_charset(field: &mut CollationId, value: &Value, utf8mb4: CollationId) {
+    if let Some(found) = Charset::by_name(&text(value))
+        && collation::collation(*field).charset != found
     {
-        *field = found;
+        *field = found.collation_given(utf8mb4);
     }
 }
 

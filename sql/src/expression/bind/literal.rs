@@ -37,7 +37,7 @@ impl Binder<'_> {
                 let (id, bytes) = match charset {
                     Some(name) => {
                         let charset = charset_by_name(name)?;
-                        (charset.default_collation(), whole_units(bytes, charset))
+                        (charset.collation_given(self.utf8mb4), whole_units(bytes, charset))
                     }
                     None => (self.connection, self.as_connection(bytes)),
                 };
@@ -56,7 +56,8 @@ impl Binder<'_> {
                 let bytes = whole_units(bytes, charset);
                 check_introduced(charset, &bytes)?;
                 let length = bytes.len() as u32 / u32::from(charset.bytes_min());
-                let ty = TypeInfo::string(length, charset.default_collation(), Coercibility::Literal).not_null();
+                let ty =
+                    TypeInfo::string(length, charset.collation_given(self.utf8mb4), Coercibility::Literal).not_null();
                 Expr::constant(Value::Bytes(bytes), ty)
             }
             Literal::Date(text) => {

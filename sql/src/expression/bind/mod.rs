@@ -137,6 +137,8 @@ pub struct Binder<'a> {
     pub mode: SqlMode,
     /// `collation_connection`: that of literals and of numbers as text.
     pub connection: CollationId,
+    /// `default_collation_for_utf8mb4`
+    pub utf8mb4: CollationId,
     /// The character set of a literal's bytes.
     pub client: Charset,
     pub div_precision_increment: u8,
@@ -163,6 +165,7 @@ impl<'a> Binder<'a> {
             session,
             mode,
             connection,
+            utf8mb4: CollationId::DEFAULT,
             client: Charset::Utf8mb4,
             div_precision_increment: 4,
             group_concat_bytes_max: 1024,
@@ -264,6 +267,9 @@ impl<'a> Binder<'a> {
                 {
                     return Ok(call);
                 }
+                if let (Some(stored), Err(error)) = (self.functions, functions::find(name)) {
+                    return Err(if error.code == 1305 { stored.unknown_function(name) } else { error });
+                }
                 let mut args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
                 // NULLIF finds equal what `=` finds equal, which looks at both operands. The first one is evaluated twice.
                 if name == "nullif"
@@ -308,7 +314,7 @@ impl<'a> Binder<'a> {
                     _ => 1,
                 };
                 let length = expr.ty.length.saturating_mul(width);
-                let mut ty = TypeInfo::string(length, charset.default_collation(), Coercibility::Implicit);
+                let mut ty = TypeInfo::string(length, charset.collation_given(self.utf8mb4), Coercibility::Implicit);
                 ty.nullable = expr.ty.nullable || self.may_be_lost(&expr.ty, &ty);
                 ty = self.made_text(ty);
                 Ok(Expr { node: Node::ToCharset { expr: Box::new(expr), to: charset }, ty })
@@ -346,7 +352,7 @@ impl<'a> Binder<'a> {
             ast::Expr::Char { args, charset } => {
                 let args = args.iter().map(|arg| self.bind_number(arg)).collect::<Result<Vec<_>>>()?;
                 let id = match charset {
-                    Some(charset) => charset_by_name(charset)?.default_collation(),
+                    Some(charset) => charset_by_name(charset)?.collation_given(self.utf8mb4),
                     None => CollationId::BINARY,
                 };
                 let ty = TypeInfo::string(args.len() as u32 * 4, id, Coercibility::Literal);
@@ -591,7 +597,7 @@ impl<'a> Binder<'a> {
         let mut bound = self.call(functions::JSON_VALUE, args)?;
         if let Some(to) = &value.returning {
             let id = match to {
-                CastType::Char { charset: Some(name), .. } => charset_by_name(name)?.default_collation(),
+                CastType::Char { charset: Some(name), .. } => charset_by_name(name)?.collation_given(self.utf8mb4),
                 _ => CollationId::UTF8MB4_GENERAL_CI,
             };
             bound.ty = typing::cast(to, &bound.ty, id).nullable(true);
@@ -612,7 +618,7 @@ impl<'a> Binder<'a> {
         let id = match to {
             CastType::Char { charset, binary, .. } => {
                 let id = match charset {
-                    Some(name) => charset_by_name(name)?.default_collation(),
+                    Some(name) => charset_by_name(name)?.collation_given(self.utf8mb4),
                     None => self.connection,
                 };
                 if *binary { binary_collation(collation(id).charset) } else { id }

@@ -107,7 +107,7 @@ impl Compiled {
         let program = routine.parse()?;
         let database = routine.origin.database;
         let returns = match routine.parse_returns()? {
-            Some(spec) => Some(column_type(&routine.name, &spec, database)?),
+            Some(spec) => Some(column_type(&routine.name, &spec, database, CollationId::DEFAULT)?),
             None => None,
         };
         Ok(Compiled {
@@ -129,7 +129,7 @@ impl Compiled {
 pub fn locals(program: &Program, table: Option<&Table>, database: CollationId) -> Result<Vec<Local>> {
     let local = |variable: &Variable| match variable {
         Variable::Local { name, ty } => {
-            let ty = column_type(name, ty, database)?;
+            let ty = column_type(name, ty, database, CollationId::DEFAULT)?;
             Ok(Local { name: name.clone(), info: TypeInfo::of_column(&ty, true), ty, field: None })
         }
         Variable::Field { new, column } => {

@@ -86,6 +86,7 @@ impl<'p> Run<'_, 'p> {
             binder.max_allowed_packet_bytes = context.max_allowed_packet_bytes;
             binder.group_concat_bytes_max = context.group_concat_bytes_max;
             binder.client = context.client;
+            binder.utf8mb4 = context.utf8mb4;
             binder.bind(expr)
         })
     }

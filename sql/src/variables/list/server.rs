@@ -171,9 +171,7 @@ pub(super) const LIST: &[Variable] = &[
     v("collation_connection", Both, Text, "utf8mb4_general_ci", "Collation of literals").not_an_option(),
     v("collation_database", Both, Text, "utf8mb4_general_ci", "Collation of the current database").not_an_option(),
     v("collation_server", Both, Text, "utf8mb4_general_ci", "Collation of new databases"),
-    v("default_collation_for_utf8mb4", Both, Text, "utf8mb4_general_ci", "Collation that utf8mb4 stands for")
-        .not_an_option()
-        .inert(NOT_YET),
+    v("default_collation_for_utf8mb4", Both, Text, "utf8mb4_general_ci", "Collation that utf8mb4 stands for"),
     v("date_format", Global, Text, "%Y-%m-%d", "Format of dates").fixed(),
     v("datetime_format", Global, Text, "%Y-%m-%d %H:%i:%s", "Format of dates with time").fixed(),
     v("time_format", Global, Text, "%H:%i:%s", "Format of times").fixed(),
