@@ -56,7 +56,7 @@ mod parse;
 mod versions;
 
 pub use build::{FieldData, RecordBuffer, RecordImage};
-pub use compare::{compare, compare_fields, compare_records, compare_value};
+pub use compare::{OrderPrefix, compare, compare_fields, compare_records, compare_value, order_prefix};
 pub use layout::{Compare, FieldLayout, Kind, Layout, Length, Size};
 pub use parse::{Field, Fields, Offsets};
 pub use versions::{FieldSpan, NEVER, ROW_VERSIONS_MAX, RowVersions};

@@ -1,7 +1,7 @@
 //! Putting records of one layout into key order with bounded memory: runs sorted in memory, spilled to a file, merged.
 //!
 //! ```text
-//! memory   [records ............ | places]   full -> sorted -> a run in the file
+//! memory   [records ............ | places]   full -> places sorted -> a run in the file
 //! file     run 1 | run 2 | run 3 ...         a record: extra bytes (2), data bytes (4), extra, data
 //! merge    FAN_IN runs at a time -> a longer run in another file, until FAN_IN are left
 //!          those: the smallest of the runs' heads is taken from a heap, again and again
@@ -10,12 +10,15 @@
 //! The memory is what [`Sorter::new`] is given while records are collected, and `FAN_IN` read buffers while they are
 //! merged, however many runs there are (`many_runs_are_merged_in_passes`).
 //!
+//! A place has the beginning of the record's key as a number ([`OrderPrefix`]), as has the head of a run: most comparisons
+//! need no record.
+//!
 //! A sort that fits in memory has no file. The file is encrypted, and removed when the sort ends ([`ScratchFile`]).
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use format::record::{Layout, RecordBuffer, RecordImage, compare_records};
+use format::record::{HEADER_BYTES, Layout, OrderPrefix, RecordBuffer, RecordImage, compare_records, order_prefix};
 
 use crate::error::{Error, Result};
 use crate::io::Disk;
@@ -27,7 +30,7 @@ pub const MEMORY_BYTES: usize = if cfg!(test) { 4 << 10 } else { 32 << 20 };
 const FAN_IN: usize = if cfg!(test) { 4 } else { 64 };
 /// Memory of a run's reader.
 const READ_BYTES: usize = if cfg!(test) { 512 } else { 256 << 10 };
-const RECORD_HEADER_BYTES: usize = 6;
+const LENGTHS_BYTES: usize = 6;
 /// Records between two calls of [`Look`].
 const LOOK_RECORDS: u64 = 1024;
 
@@ -37,13 +40,30 @@ pub struct Sorter<'a> {
     disk: Arc<dyn Disk>,
     path: String,
     memory_bytes: usize,
-    /// Records one behind the other, as in the file.
+    /// Records one behind the other, with their headers, so that they can be compared where they are.
     bytes: Vec<u8>,
-    starts: Vec<u32>,
-    /// Whether the next record is known to come behind all others so far: then nothing is to be sorted.
+    places: Vec<Place>,
+    /// Whether the records so far came in order: then nothing is to be sorted.
     sorted: bool,
-    last: RecordBuffer,
+    /// Memory for the making of prefixes.
+    key: Vec<u8>,
     spill: Option<Spill>,
+}
+
+/// A record in memory.
+#[derive(Clone, Copy)]
+struct Place {
+    prefix: OrderPrefix,
+    start: u32,
+    origin: u32,
+    end: u32,
+}
+
+impl Place {
+    fn image<'b>(&self, bytes: &'b [u8]) -> RecordImage<'b> {
+        let (start, origin) = (self.start as usize, self.origin as usize);
+        RecordImage { info: 0, extra: &bytes[start..origin - HEADER_BYTES], data: &bytes[origin..self.end as usize] }
+    }
 }
 
 /// Sorted runs in a file.
@@ -72,7 +92,9 @@ impl Spill {
             end: self.ends[number],
             bytes: Vec::new(),
             from: 0,
-            head: None,
+            head: RecordBuffer::new(),
+            prefix: None,
+            key: Vec::new(),
         };
         numbers.map(run).collect()
     }
@@ -142,9 +164,18 @@ fn put(bytes: &mut Vec<u8>, record: RecordImage<'_>) {
 fn take(bytes: &[u8]) -> Option<(RecordImage<'_>, usize)> {
     let extra = usize::from(u16::from_le_bytes(bytes.get(..2)?.try_into().ok()?));
     let data = u32::from_le_bytes(bytes.get(2..6)?.try_into().ok()?) as usize;
-    let end = RECORD_HEADER_BYTES + extra + data;
-    let body = bytes.get(RECORD_HEADER_BYTES..end)?;
+    let end = LENGTHS_BYTES + extra + data;
+    let body = bytes.get(LENGTHS_BYTES..end)?;
     Some((RecordImage { info: 0, extra: &body[..extra], data: &body[extra..] }, end))
+}
+
+/// The order of two records in `bytes`.
+#[inline]
+fn order(layout: &Layout, bytes: &[u8], left: &Place, right: &Place) -> format::Result<Ordering> {
+    match left.prefix.cmp(&right.prefix) {
+        Ordering::Equal => compare_records(layout, bytes, left.origin as usize, bytes, right.origin as usize),
+        order => Ok(order),
+    }
 }
 
 impl<'a> Sorter<'a> {
@@ -157,27 +188,33 @@ impl<'a> Sorter<'a> {
             path,
             memory_bytes,
             bytes: Vec::new(),
-            starts: Vec::new(),
+            places: Vec::new(),
             sorted: true,
-            last: RecordBuffer::new(),
+            key: Vec::new(),
             spill: None,
         }
     }
 
     pub fn push(&mut self, record: &RecordBuffer) -> Result<()> {
-        if !self.starts.is_empty() && self.bytes.len() + record.size() + RECORD_HEADER_BYTES > self.memory_bytes {
+        let used = self.bytes.len() + record.size() + (self.places.len() + 1) * size_of::<Place>();
+        if !self.places.is_empty() && used > self.memory_bytes {
             self.spill()?;
         }
-        if self.sorted && !self.starts.is_empty() {
-            let order =
-                compare_records(self.layout, self.last.bytes(), self.last.origin(), record.bytes(), record.origin());
-            self.sorted = order.map_err(corrupt)? != Ordering::Greater;
+        let prefix = order_prefix(self.layout, record.bytes(), record.origin(), &mut self.key).map_err(corrupt)?;
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(record.bytes());
+        let place = Place {
+            prefix,
+            start: start as u32,
+            origin: (start + record.origin()) as u32,
+            end: self.bytes.len() as u32,
+        };
+        if let Some(last) = self.places.last()
+            && self.sorted
+        {
+            self.sorted = order(self.layout, &self.bytes, last, &place).map_err(corrupt)? != Ordering::Greater;
         }
-        if self.sorted {
-            self.last.set(self.layout, record.image());
-        }
-        self.starts.push(self.bytes.len() as u32);
-        put(&mut self.bytes, record.image());
+        self.places.push(place);
         Ok(())
     }
 
@@ -186,20 +223,9 @@ impl<'a> Sorter<'a> {
         if self.sorted {
             return Ok(());
         }
-        // Records are compared as whole records, with five bytes of header before the data, so each is unpacked once
-        // into an arena.
-        let mut arena = Vec::with_capacity(self.bytes.len());
-        let mut records = Vec::with_capacity(self.starts.len());
-        let mut buffer = RecordBuffer::new();
-        for &start in &self.starts {
-            let (image, _) = take(&self.bytes[start as usize..]).expect("written by put");
-            buffer.set(self.layout, image);
-            records.push((start, arena.len() + buffer.origin()));
-            arena.extend_from_slice(buffer.bytes());
-        }
         let mut failed = None;
-        records.sort_by(|left, right| {
-            compare_records(self.layout, &arena, left.1, &arena, right.1).unwrap_or_else(|cause| {
+        self.places.sort_by(|left, right| {
+            order(self.layout, &self.bytes, left, right).unwrap_or_else(|cause| {
                 failed = Some(cause);
                 Ordering::Equal
             })
@@ -207,8 +233,6 @@ impl<'a> Sorter<'a> {
         if let Some(cause) = failed {
             return Err(corrupt(cause));
         }
-        self.starts.clear();
-        self.starts.extend(records.iter().map(|(start, _)| *start));
         self.sorted = true;
         Ok(())
     }
@@ -220,37 +244,36 @@ impl<'a> Sorter<'a> {
             none => none.insert(Spill::create(&self.disk, self.path.clone())?),
         };
         let mut writer = RunWriter { file: &spill.file, at: spill.end(), bytes: Vec::with_capacity(READ_BYTES) };
-        for &start in &self.starts {
-            let (record, _) = take(&self.bytes[start as usize..]).expect("written by put");
-            writer.push(record)?;
+        for place in &self.places {
+            writer.push(place.image(&self.bytes))?;
         }
         let end = writer.finish()?;
         spill.ends.push(end);
         self.bytes.clear();
-        self.starts.clear();
+        self.places.clear();
         self.sorted = true;
         Ok(())
     }
 
     /// Calls `visit` with all records in order. `look` ends the sort with an error when its statement was interrupted.
     pub fn finish(mut self, look: Look<'_>, visit: &mut dyn FnMut(&RecordBuffer) -> Result<()>) -> Result<()> {
-        if self.spill.is_some() && !self.starts.is_empty() {
+        if self.spill.is_some() && !self.places.is_empty() {
             self.spill()?;
         }
         let Some(spill) = self.spill.take() else {
             self.sort()?;
             let mut buffer = RecordBuffer::new();
-            for (number, &start) in self.starts.iter().enumerate() {
+            for (number, place) in self.places.iter().enumerate() {
                 if (number as u64).is_multiple_of(LOOK_RECORDS) {
                     look()?;
                 }
-                let (image, _) = take(&self.bytes[start as usize..]).expect("written by put");
-                buffer.set(self.layout, image);
+                buffer.set(self.layout, place.image(&self.bytes));
                 visit(&buffer)?;
             }
             return Ok(());
         };
         self.bytes = Vec::new();
+        self.places = Vec::new();
         let spill = spill.reduce(self.layout, look)?;
         Merge::new(self.layout, spill.runs(0..spill.ends.len()))?.show(look, visit)
     }
@@ -270,7 +293,7 @@ impl<'f> Merge<'f> {
         let mut merge = Merge { layout, runs, heap: Vec::new() };
         for (number, run) in merge.runs.iter_mut().enumerate() {
             run.advance(layout)?;
-            if run.head.is_some() {
+            if run.prefix.is_some() {
                 merge.heap.push(number);
             }
         }
@@ -281,10 +304,15 @@ impl<'f> Merge<'f> {
     }
 
     fn is_smaller(&self, left: usize, right: usize) -> Result<bool> {
-        let head = |number: usize| self.runs[number].head.as_ref().expect("a run of the heap has a head");
-        let (one, other) = (head(left), head(right));
-        let order = compare_records(self.layout, one.bytes(), one.origin(), other.bytes(), other.origin());
-        Ok(order.map_err(corrupt)?.then(left.cmp(&right)) == Ordering::Less)
+        let (one, other) = (&self.runs[left], &self.runs[right]);
+        let order = match one.prefix.cmp(&other.prefix) {
+            Ordering::Equal => {
+                let (one, other) = (&one.head, &other.head);
+                compare_records(self.layout, one.bytes(), one.origin(), other.bytes(), other.origin()).map_err(corrupt)?
+            }
+            order => order,
+        };
+        Ok(order.then(left.cmp(&right)) == Ordering::Less)
     }
 
     /// Moves the run at a place of the heap down to where its head belongs.
@@ -313,9 +341,9 @@ impl<'f> Merge<'f> {
             }
             count += 1;
             let run = &mut self.runs[first];
-            visit(run.head.as_ref().expect("a run of the heap has a head"))?;
+            visit(&run.head)?;
             run.advance(self.layout)?;
-            if run.head.is_none() {
+            if run.prefix.is_none() {
                 self.heap.swap_remove(0);
             }
             self.sink(0)?;
@@ -333,19 +361,25 @@ struct Run<'f> {
     bytes: Vec<u8>,
     /// The next record in `bytes`.
     from: usize,
-    head: Option<RecordBuffer>,
+    head: RecordBuffer,
+    /// Of the head; None when the run has ended.
+    prefix: Option<OrderPrefix>,
+    /// Memory for the making of prefixes.
+    key: Vec<u8>,
 }
 
 impl Run<'_> {
     fn advance(&mut self, layout: &Layout) -> Result<()> {
         loop {
             if let Some((image, bytes)) = take(&self.bytes[self.from..]) {
-                self.head.get_or_insert_default().set(layout, image);
+                self.head.set(layout, image);
                 self.from += bytes;
+                let (record, origin) = (self.head.bytes(), self.head.origin());
+                self.prefix = Some(order_prefix(layout, record, origin, &mut self.key).map_err(corrupt)?);
                 return Ok(());
             }
             if self.at == self.end {
-                self.head = None;
+                self.prefix = None;
                 return Ok(());
             }
             self.bytes.drain(..self.from);
