@@ -255,14 +255,20 @@ impl Session {
         Ok(())
     }
 
-    /// Once none of the locked tables is there any more, LOCK TABLES is over.
+    /// Tables that were dropped are locked no longer: others may take their names. Once none is left, LOCK TABLES is over.
     pub(super) fn leave_dropped_tables(&mut self) {
-        let Some(locked) = &self.locked else { return };
+        let Some(locked) = &mut self.locked else { return };
         let engine = &self.instance.engine;
         let is_there = |table: &LockedTable| {
             engine.table(&table.database, &table.name).is_some()
                 || engine.definition(DefinitionKind::View, &table.database, &table.name).is_some()
         };
+        // Nobody else has the grant: a statement of definition has ended the session's transaction.
+        if let Some(grant) = Arc::get_mut(&mut locked.grant) {
+            for gone in locked.tables.extract_if(.., |table| !is_there(table)) {
+                engine.unlock_table(grant, &gone.database, &gone.name);
+            }
+        }
         if !locked.tables.iter().any(is_there) {
             self.release_tables();
         }

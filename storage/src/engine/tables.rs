@@ -141,6 +141,11 @@ impl Engine {
         MetadataGrant::take_for(GrantOf::LockTables, locks.collect(), &wait.interrupt, wait.metadata_wait_timeout)
     }
 
+    /// A name that LOCK TABLES has locked is locked no longer.
+    pub fn unlock_table(&self, grant: &mut MetadataGrant, database: &str, name: &str) {
+        grant.release(&self.inner.dictionary.table_lock(database, name));
+    }
+
     pub(super) fn begin_ddl(&self) -> Result<Ddl<'_>> {
         Ddl::begin(self.inner.context(), &self.inner.dictionary)
     }

@@ -19,6 +19,10 @@
 //!               19..0       transactions that read
 //! ```
 //!
+//! Whoever ends to have a name alone hands it to one that waits to have it alone, and not to transactions that wait: what
+//! waits behind LOCK TABLES to exchange two tables by RENAME sees no change of a row between
+//! (`a_name_is_handed_to_whoever_waits_to_have_it_alone`).
+//!
 //! Transactions keep a lock to their end. Taking it is one compare-and-swap while no DDL wants it. A transaction that
 //! holds the lock does not request it again, and a reader may become a writer even while another session waits for it
 //! to end; so a waiting DDL cannot block the transactions that it waits for on this name. With two names it could: a
@@ -88,6 +92,10 @@ pub struct MetadataLock {
 struct Queue {
     /// The locks that the sessions which hold or want this lock alone or read only wait for now.
     awaited: Vec<Arc<MetadataLock>>,
+    /// How many wait to have this lock alone while another session has it so.
+    successors: usize,
+    /// The lock has been left to one of these, which has not noticed yet.
+    is_handed: bool,
 }
 
 #[cfg(test)]
@@ -150,7 +158,7 @@ impl MetadataLock {
         }
     }
 
-    /// Waits until `enter` succeeds.
+    /// Waits until `enter` succeeds, which is called without the queue first.
     fn wait(
         &self,
         interrupt: &Interrupt,
@@ -158,22 +166,22 @@ impl MetadataLock {
         limit: Duration,
         mode: NameLockMode,
         deadlock: impl Fn(&Queue) -> bool,
-        mut enter: impl FnMut() -> bool,
+        mut enter: impl FnMut(Option<&mut Queue>) -> bool,
     ) -> Result<()> {
         assert_may_wait("waiting for a metadata lock");
-        if enter() {
+        if enter(None) {
             return Ok(());
         }
         let _listed = interrupt.names().wait(address(self), mode);
         if let Some(scheduler) = interrupt.scheduler() {
             let mut ended = None;
             let mut ready = || {
-                let queue = self.queue.lock();
+                let mut queue = self.queue.lock();
                 match () {
                     () if interrupt.is_set() => ended = Some(Error::Interrupted),
                     () if self.health.check().is_err() => ended = Some(Error::Poisoned),
                     () if deadlock(&queue) => ended = Some(Error::Deadlock),
-                    () => return enter(),
+                    () => return enter(Some(&mut queue)),
                 }
                 true
             };
@@ -182,7 +190,7 @@ impl MetadataLock {
         }
         let mut queue = self.queue.lock();
         let mut stage = None;
-        while !enter() {
+        while !enter(Some(&mut queue)) {
             stage.get_or_insert_with(|| interrupt.enter(Stage::Metadata));
             self.health.check()?;
             if interrupt.ends_wait() {
@@ -243,7 +251,7 @@ impl MetadataHeld {
             None => {}
         }
         if !lock.try_share(wanted) {
-            let enter = || lock.try_share(wanted);
+            let enter = |_: Option<&mut Queue>| lock.try_share(wanted);
             lock.wait(interrupt, Instant::now(), limit, wanted.mode(), |queue| self.is_awaited(queue), enter)?;
         }
         let listed = self.listed.get_or_insert_with(|| interrupt.names().clone());
@@ -259,7 +267,7 @@ impl MetadataHeld {
     #[cold]
     fn upgrade(&mut self, lock: &Arc<MetadataLock>, interrupt: &Interrupt, limit: Duration) -> Result<()> {
         if !lock.try_upgrade() {
-            let enter = || lock.try_upgrade();
+            let enter = |_: Option<&mut Queue>| lock.try_upgrade();
             let mode = TableUse::Write.mode();
             lock.wait(interrupt, Instant::now(), limit, mode, |queue| self.is_awaited(queue), enter)?;
         }
@@ -437,6 +445,15 @@ impl MetadataGrant {
         Ok(())
     }
 
+    /// Releases one of the names.
+    pub fn release(&mut self, lock: &MetadataLock) {
+        let is_it = |held: &Arc<MetadataLock>| std::ptr::eq(&**held, lock);
+        let mut released = MetadataGrant::default();
+        released.listed = self.listed.clone();
+        released.alone = self.alone.extract_if(.., |held| is_it(held)).collect();
+        released.read_only = self.read_only.extract_if(.., |held| is_it(held)).collect();
+    }
+
     /// What may be done with a name under this grant; None: it is not among its names.
     #[inline]
     pub fn allows(&self, lock: &MetadataLock) -> Option<TableUse> {
@@ -451,31 +468,46 @@ impl MetadataGrant {
 
 impl MetadataLock {
     fn take_alone(&self, of: GrantOf, interrupt: &Interrupt, begin: Instant, limit: Duration) -> Result<()> {
-        let mut mine = false;
+        let (mut mine, mut succeeds) = (false, false);
         let outcome = self.wait(
             interrupt,
             begin,
             limit,
             of.mode(TableUse::Write),
             |_| false,
-            || {
+            |queue| {
                 // First keep new transactions out, then wait for those that hold the lock.
                 // While a DDL statement has it upgradable, transactions are not kept waiting for its end.
                 if !mine {
                     mine = self.change(|state| (state & (ALONE | UPGRADABLE) == 0).then_some(state | ALONE));
                 }
+                if let Some(queue) = queue {
+                    if !mine && queue.is_handed {
+                        queue.is_handed = false;
+                        mine = true;
+                    }
+                    match (mine, succeeds) {
+                        (true, true) => queue.successors -= 1,
+                        (false, false) => queue.successors += 1,
+                        _ => {}
+                    }
+                    succeeds = !mine;
+                }
                 mine && self.state.load(Ordering::Acquire) & !WANTED_READ_ONLY == ALONE
             },
         );
-        if outcome.is_err() && mine {
-            self.release_alone();
+        if succeeds {
+            self.queue.lock().successors -= 1;
+        }
+        if outcome.is_err() && (mine || succeeds) {
+            self.leave_alone(mine);
         }
         outcome
     }
 
     fn take_read_only(&self, interrupt: &Interrupt, begin: Instant, limit: Duration) -> Result<()> {
         let outcome =
-            self.wait(interrupt, begin, limit, NameLockMode::SharedReadOnly, |_| false, || self.try_read_only());
+            self.wait(interrupt, begin, limit, NameLockMode::SharedReadOnly, |_| false, |_| self.try_read_only());
         if outcome.is_err() {
             // Other waiters for the same lock set the bit again at their next check.
             let _queue = self.queue.lock();
@@ -504,7 +536,7 @@ impl MetadataLock {
             limit,
             NameLockMode::Exclusive,
             |_| false,
-            || self.change(|state| (state & !WANTED_READ_ONLY == own).then_some(ALONE | (state & WANTED_READ_ONLY))),
+            |_| self.change(|state| (state & !WANTED_READ_ONLY == own).then_some(ALONE | (state & WANTED_READ_ONLY))),
         );
         if outcome.is_err() {
             self.release_alone();
@@ -527,8 +559,20 @@ impl MetadataLock {
     }
 
     fn release_alone(&self) {
-        let _queue = self.queue.lock();
-        self.state.fetch_and(!ALONE, Ordering::Release);
+        self.leave_alone(true);
+    }
+
+    /// Leaves the lock to one that waits to have it alone, or to all. `had_it`: it was held; otherwise only what was
+    /// handed to a session that does not wait any more is left.
+    fn leave_alone(&self, had_it: bool) {
+        let mut queue = self.queue.lock();
+        if had_it || queue.is_handed {
+            let is_upgradable = self.state.load(Ordering::Relaxed) & UPGRADABLE != 0;
+            queue.is_handed = queue.successors > 0 && !is_upgradable;
+            if !queue.is_handed {
+                self.state.fetch_and(!ALONE, Ordering::Release);
+            }
+        }
         self.changed.notify_all();
     }
 }
@@ -692,6 +736,41 @@ mod tests {
         drop(grant);
         other.join().unwrap();
         assert!(is_free(&lock));
+    }
+
+    #[test]
+    fn a_name_is_handed_to_whoever_waits_to_have_it_alone() {
+        let lock = Arc::new(MetadataLock::default());
+        for round in 0..200 {
+            let holder = MetadataGrant::take(vec![lock.clone()], &Interrupt::new(), LONG).unwrap();
+            let renamed = Arc::new(AtomicU64::new(0));
+            std::thread::scope(|threads| {
+                for _ in 0..3 {
+                    threads.spawn(|| {
+                        let mut writer = MetadataHeld::default();
+                        writer.share(&lock, TableUse::Write, &Interrupt::new(), LONG).unwrap();
+                        assert_eq!(renamed.load(Ordering::Relaxed), 1, "a writer came before the one who waits alone");
+                    });
+                }
+                threads.spawn(|| {
+                    let _grant = MetadataGrant::take(vec![lock.clone()], &Interrupt::new(), LONG).unwrap();
+                    renamed.store(1, Ordering::Relaxed);
+                });
+                while lock.queue.lock().successors != 1 {
+                    std::thread::yield_now();
+                }
+                // Another one that gives up leaves its turn to it.
+                threads.spawn(|| {
+                    let limit = Duration::from_micros(50 * round);
+                    let outcome = MetadataGrant::take(vec![lock.clone()], &Interrupt::new(), limit);
+                    assert!(matches!(outcome, Ok(_) | Err(Error::LockWaitTimeout)));
+                });
+                std::thread::sleep(Duration::from_micros(300));
+                drop(holder);
+            });
+            assert!(is_free(&lock));
+            assert_eq!(lock.queue.lock().successors, 0);
+        }
     }
 
     #[test]
