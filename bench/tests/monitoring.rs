@@ -248,6 +248,14 @@ fn monitoring_programs_read_both_servers_alike() {
         for words in [" OS file reads, ", " read views open inside InnoDB", "END OF INNODB MONITOR OUTPUT"] {
             assert!(report.contains(words), "{kind:?}: '{words}' is not in\n{report}");
         }
+        let memory = client.query("SHOW ENGINE PERFORMANCE_SCHEMA STATUS").expect("a report");
+        assert_eq!(memory.columns, ["Type", "Name", "Status"], "{kind:?}");
+        let last = memory.rows.last().expect("a row for all of its memory");
+        assert_eq!(
+            (last[0].as_deref(), last[1].as_deref()),
+            (Some("performance_schema"), Some("performance_schema.memory"))
+        );
+        assert!(last[2].as_deref().unwrap_or_default().parse::<u64>().is_ok(), "{kind:?}: {last:?}");
         let status = client.query("SHOW GLOBAL STATUS").expect("a status");
         let names: Vec<&str> = status.rows.iter().filter_map(|row| row[0].as_deref()).collect();
         for name in [

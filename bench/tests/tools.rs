@@ -357,3 +357,87 @@ fn a_misspelt_option_names_the_nearest_real_one() {
     let text = String::from_utf8_lossy(&refused.stderr).replace('-', "_");
     assert!(text.contains("innodb_thread_concurrency"), "{text}");
 }
+
+/// Percona's tools: a table is changed beside a writer by triggers, rows are moved, a deadlock is read from the report.
+#[test]
+fn percona_toolkit_changes_a_table_and_reads_a_deadlock() {
+    if !is_installed("pt-online-schema-change") {
+        return;
+    }
+    let scratch = Scratch::new("tools-percona").expect("a directory");
+    let server = glassine(&scratch);
+    let mut client = server.connect().expect("a connection");
+    run(
+        &mut client,
+        &[
+            "CREATE DATABASE shop",
+            "USE shop",
+            "CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY, who VARCHAR(20), sum DECIMAL(8,2), note JSON)",
+            "CREATE TABLE archive LIKE orders",
+            "CREATE TABLE done (id INT PRIMARY KEY)",
+            "INSERT INTO orders (who, sum, note) WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 1000) \
+             SELECT CONCAT('c', i), i / 3, JSON_OBJECT('i', i) FROM n",
+            "INSERT INTO orders (who, sum, note) SELECT who, sum, note FROM orders",
+            "INSERT INTO orders (who, sum, note) SELECT who, sum, note FROM orders",
+            "ANALYZE TABLE orders",
+        ],
+    );
+    let dsn = format!("S={},u=root", server.socket.display());
+    let inserted = {
+        let ended = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            let writer = threads.spawn(|| {
+                let mut writer = server.connect().expect("a connection");
+                let mut count = 0_u64;
+                while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+                    run(&mut writer, &["INSERT INTO shop.orders (who, sum) VALUES ('beside', 1)"]);
+                    run(&mut writer, &["UPDATE shop.orders SET sum = sum + 1 WHERE id = LAST_INSERT_ID()"]);
+                    count += 1;
+                }
+                count
+            });
+            let change = Command::new("pt-online-schema-change")
+                .args(["--alter", "ADD COLUMN paid TINYINT NOT NULL DEFAULT 1, ADD KEY (who)", "--execute"])
+                .args(["--charset=utf8mb4", "--chunk-size=200", &format!("{dsn},D=shop,t=orders")])
+                .output()
+                .expect("pt-online-schema-change runs");
+            ended.store(true, std::sync::atomic::Ordering::Relaxed);
+            let text = String::from_utf8_lossy(&change.stdout) + String::from_utf8_lossy(&change.stderr);
+            assert!(change.status.success() && text.contains("Successfully altered `shop`.`orders`."), "{text}");
+            writer.join().expect("no insert fails")
+        })
+    };
+    let answer = |client: &mut Client, query: &str| client.query(query).expect("an answer").rows[0][0].clone();
+    let beside = "SELECT COUNT(*) FROM shop.orders WHERE who = 'beside' AND sum = 2 AND paid = 1";
+    assert_eq!(answer(&mut client, beside), Some(inserted.to_string()));
+    assert_eq!(answer(&mut client, "SELECT SUM(paid) FROM shop.orders WHERE note IS NOT NULL"), Some("4000".into()));
+
+    run(&mut client, &["ALTER TABLE archive ADD COLUMN paid TINYINT NOT NULL DEFAULT 1"]);
+    output(
+        Command::new("pt-archiver")
+            .args(["--source", &format!("{dsn},D=shop,t=orders"), "--dest", &format!("{dsn},D=shop,t=archive")])
+            .args(["--where", "id <= 300", "--limit", "50", "--txn-size", "20", "--charset", "utf8mb4"]),
+    );
+    assert_eq!(answer(&mut client, "SELECT COUNT(*) FROM archive"), Some("300".into()));
+    assert_eq!(answer(&mut client, "SELECT COUNT(*) FROM orders WHERE id <= 300"), Some("0".into()));
+
+    let mut other = server.connect().expect("a connection");
+    run(&mut other, &["USE shop", "BEGIN", "UPDATE archive SET sum = 5 WHERE id = 2"]);
+    run(&mut client, &["BEGIN", "UPDATE archive SET sum = 5 WHERE id = 1"]);
+    std::thread::scope(|threads| {
+        let waiting = threads.spawn(|| other.query("UPDATE archive SET sum = 6 WHERE id = 1").is_err());
+        // Whoever comes second closes the circle.
+        let first = client.query("UPDATE archive SET sum = 6 WHERE id = 2").is_err();
+        if !first {
+            run(&mut client, &["COMMIT"]);
+        }
+        assert_ne!(waiting.join().expect("an answer"), first, "one of both is rolled back");
+    });
+    let text = output(Command::new("pt-deadlock-logger").args([&dsn, "--run-time", "1"]));
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("UPDATE archive SET sum = 6")).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    for words in [" root ", " shop archive PRIMARY RECORD X w "] {
+        assert!(lines.iter().all(|line| line.contains(words)), "'{words}' is not in\n{text}");
+    }
+    server.stop().expect("a clean shutdown");
+}

@@ -241,11 +241,16 @@ fn deadlock_text(instance: &Instance, report: &DeadlockReport, moment: &str) -> 
     out
 }
 
-/// `MySQL thread id 8, query id 0 localhost root` and the statement.
+/// `MySQL thread id 8, query id 0 localhost root` and the statement. Programs that read it expect the host without its port.
 pub fn thread_lines(process: &ProcessRow) -> String {
+    let is_port = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let host = match process.host.rsplit_once(':') {
+        Some((host, port)) if is_port(port) => host,
+        _ => &process.host,
+    };
     let mut out = format!(
-        "MySQL thread id {}, OS thread handle 0, query id 0 {} {} {}\n",
-        process.id, process.host, process.user, process.state
+        "MySQL thread id {}, OS thread handle 0, query id 0 {host} {} {}\n",
+        process.id, process.user, process.state
     );
     if let Some(statement) = &process.info {
         out.push_str(statement);
@@ -254,7 +259,7 @@ pub fn thread_lines(process: &ProcessRow) -> String {
     out
 }
 
-/// A lock as SHOW ENGINE INNODB STATUS writes it.
+/// A lock as SHOW ENGINE INNODB STATUS writes it: of one record each, so one bit.
 pub fn record_lines(lock: &Lock, with_wait: bool) -> String {
     let waiting = if with_wait && lock.waiting { " waiting" } else { "" };
     let Some(record) = &lock.record else {
@@ -273,7 +278,7 @@ pub fn record_lines(lock: &Lock, with_wait: bool) -> String {
     };
     let key = record.key.as_deref().unwrap_or("(not in its place)");
     format!(
-        "RECORD LOCKS space id {} page no {} index {} of table `{}`.`{}` trx id {} lock_mode {mode}{kind}{waiting}\nRecord lock: {key}\n",
+        "RECORD LOCKS space id {} page no {} n bits 1 index {} of table `{}`.`{}` trx id {} lock_mode {mode}{kind}{waiting}\nRecord lock: {key}\n",
         record.space, record.page, record.index, lock.database, lock.table, lock.trx
     )
 }

@@ -680,16 +680,24 @@ fn privileges() -> Listing {
     Listing { columns: ["Privilege", "Context", "Comment"].map(varchar).into(), rows: rows.map(row).collect() }
 }
 
-/// SHOW ENGINE: InnoDB's STATUS is a text; of its mutexes and logs there is nothing to list.
+/// SHOW ENGINE: InnoDB's STATUS is a text, that of the performance schema says what memory it takes; of mutexes and logs
+/// there is nothing to list.
 fn engine(facts: &Facts<'_>, name: &str, what: &str) -> Result<Listing, Error> {
-    if !name.eq_ignore_ascii_case("innodb") {
-        return Err(Error::unknown_engine(name));
-    }
     let mut listing = empty(&["Type", "Name", "Status"]);
     listing.columns[2] = long_text("Status");
-    if !what.eq_ignore_ascii_case("status") {
-        return Ok(listing);
+    let is_status = what.eq_ignore_ascii_case("status");
+    match name.to_ascii_lowercase().as_str() {
+        "innodb" if is_status => {
+            listing.rows.push(vec![string("InnoDB"), string(""), string(monitor::report(facts))]);
+        }
+        "performance_schema" if is_status => {
+            let row = |(name, bytes): (String, u64)| {
+                vec![string("performance_schema"), string(name), string(bytes.to_string())]
+            };
+            listing.rows.extend(information_schema::schema_memory(facts.instance).into_iter().map(row));
+        }
+        "innodb" | "performance_schema" => {}
+        _ => return Err(Error::unknown_engine(name)),
     }
-    listing.rows.push(vec![string("InnoDB"), string(""), string(monitor::report(facts))]);
     Ok(listing)
 }

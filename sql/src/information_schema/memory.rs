@@ -30,6 +30,17 @@ pub fn memory_events() -> impl Iterator<Item = &'static str> {
     ACCOUNTED.iter().map(|(name, _)| *name).chain([REST])
 }
 
+/// What the performance schema has in memory: its tables that keep something, and all of them, as SHOW ENGINE names them.
+pub fn schema_memory(instance: &Instance) -> Vec<(String, u64)> {
+    let of_schema = |(name, bytes): &(&str, Bytes)| {
+        name.strip_prefix("memory/performance_schema/").map(|table| (format!("{table}.memory"), bytes(instance)))
+    };
+    let mut parts: Vec<(String, u64)> = ACCOUNTED.iter().filter_map(of_schema).collect();
+    let sum = parts.iter().map(|(_, bytes)| bytes).sum();
+    parts.push(("performance_schema.memory".to_owned(), sum));
+    parts
+}
+
 /// What the system says that the process has in memory.
 fn resident_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;

@@ -58,6 +58,7 @@ use crate::status::SessionStatus;
 use crate::variables::SessionVariables;
 
 pub use catalog::moment;
+pub use memory::schema_memory;
 pub use statements::is_timed_instrument;
 pub use sys_views::{built_in, built_in_view};
 pub use views::{DescribeViews, find_view};

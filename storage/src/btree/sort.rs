@@ -308,7 +308,8 @@ impl<'f> Merge<'f> {
         let order = match one.prefix.cmp(&other.prefix) {
             Ordering::Equal => {
                 let (one, other) = (&one.head, &other.head);
-                compare_records(self.layout, one.bytes(), one.origin(), other.bytes(), other.origin()).map_err(corrupt)?
+                compare_records(self.layout, one.bytes(), one.origin(), other.bytes(), other.origin())
+                    .map_err(corrupt)?
             }
             order => order,
         };
