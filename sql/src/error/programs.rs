@@ -190,6 +190,10 @@ impl Error {
         Error::new(1436, b"HY000", text)
     }
 
+    pub fn cannot_reopen_table(name: &str) -> Error {
+        Error::new(1137, b"HY000", format!("Can't reopen table: '{name}'"))
+    }
+
     pub fn table_in_use(name: &str) -> Error {
         let text = format!(
             "Can't update table '{name}' in stored function/trigger because it is already used by statement which invoked this stored function/trigger."

@@ -75,7 +75,7 @@ impl Session {
             variables: &self.variables,
             status: &self.status,
             process: &self.process,
-            temporary: self.temporary.as_deref(),
+            temporary: self.temporary.get().map(|own| &**own),
             rights: &self.rights,
             only: None,
             wanted: None,

@@ -19,14 +19,22 @@
 //! Tests: `sql/tests/scripts/binary_log_create_select.test`, `sql/tests/sessions/create_select.test`, and with kills and
 //! replicas `bench/tests/create_select.rs`.
 
-use storage::schema::same_name;
-use storage::{DefinitionKind, LockedTables, Relatives, Table, Trx, TrxOptions, UnfinishedTable};
+use std::cell::RefCell;
 
-use super::{Done, Session, cached, set};
+use format::collation::collation;
+use format::value::Value;
+use storage::schema::same_name;
+use storage::{
+    DefinitionKind, LockedTables, ReadMode, Relatives, Table, TemporaryTables, Trx, TrxOptions, UnfinishedTable,
+};
+
+use super::define::definition_counter;
+use super::{Done, Session, Surroundings, cached, set};
 use crate::catalog::{OrSqlError, database_of, storage_error};
 use crate::ddl;
 use crate::describe;
 use crate::error::{Error, Result};
+use crate::expression::EvalContext;
 use crate::instance::Instance;
 use crate::parser;
 use crate::parser::ast::{CreateTable, Insert, InsertSource, OptionValue, Query, Statement, TableName, TableOption};
@@ -34,7 +42,8 @@ use crate::planner;
 use crate::result::ResultSink;
 use crate::row_log::StatementFacts;
 use crate::status::Counter;
-use crate::types::SqlMode;
+use crate::types::{SqlMode, TypeInfo};
+use crate::variables::Settings;
 
 /// The name of a temporary table while it is filled from a query.
 const WHILE_SELECTED: &str = "#sql-select";
@@ -194,7 +203,7 @@ impl Session {
             return Err(error);
         }
         let note = self.note();
-        let committed = match self.row_log.as_mut().map(std::cell::RefCell::get_mut).filter(|rows| !rows.is_empty()) {
+        let committed = match self.row_log.as_mut().map(RefCell::get_mut).filter(|rows| !rows.is_empty()) {
             Some(rows) => rows.commit_table(table, note),
             None => match self.left_out_log() {
                 Ok(Some(log)) => table.finish(Some(&log)).map(drop),
@@ -220,7 +229,7 @@ impl Session {
     ) -> Result<()> {
         ddl::check_with_rows(create)?;
         let database = database_of(&create.table, self.state.database.as_deref())?;
-        if self.temporary.as_ref().is_some_and(|own| own.table(database, &create.table.name).is_some()) {
+        if self.temporary.get().is_some_and(|own| own.table(database, &create.table.name).is_some()) {
             return Err(Error::unsupported("CREATE TABLE ... SELECT beside a temporary table of this name"));
         }
         if create.or_replace {
@@ -283,10 +292,20 @@ impl Session {
     /// The definition of a table with a query's columns beside its own, which come first unless the query has their name;
     /// and the names of the query's columns.
     fn with_columns_of(&mut self, create: &CreateTable, query: &Query) -> Result<(CreateTable, Vec<String>)> {
-        let database = database_of(&create.table, self.state.database.as_deref())?;
-        let home = self.instance.engine.database(database).ok_or_else(|| Error::unknown_database(database))?;
+        let database = database_of(&create.table, self.state.database.as_deref())?.to_owned();
         let wanted = Statement::Query(Box::new(query.clone()));
         let Some(plan) = self.plan_given(&wanted)? else { return Err(Error::internal("no plan")) };
+        self.with_columns(create, &database, &plan)
+    }
+
+    /// The same for the plan of the query, and a table of this database.
+    fn with_columns(
+        &self,
+        create: &CreateTable,
+        database: &str,
+        plan: &cached::CachedPlan,
+    ) -> Result<(CreateTable, Vec<String>)> {
+        let home = self.instance.engine.database(database).ok_or_else(|| Error::unknown_database(database))?;
         let cached::Plan::Query { plan, .. } = &plan.plan else { return Err(Error::internal("no query")) };
         let columns: Vec<String> = plan
             .columns()
@@ -323,7 +342,7 @@ impl Session {
         let database = database_of(&create.table, self.state.database.as_deref())?.to_string();
         let database = database.as_str();
         let name = &create.table.name;
-        let is_taken = self.temporary.as_ref().is_some_and(|own| own.table(database, name).is_some());
+        let is_taken = self.temporary.get().is_some_and(|own| own.table(database, name).is_some());
         if is_taken && !create.or_replace {
             let error = Error::table_exists(name);
             if !create.if_not_exists {
@@ -340,22 +359,141 @@ impl Session {
         let mut kept = set::Kept { rows: Vec::new(), error: None };
         self.define(&Statement::CreateTable(Box::new(made)), false, &mut kept)?;
         let insert = insert_into(create, table, columns, query);
-        let result = self.dispatch(&insert, more, sink);
+        let result = self.run_given(&insert, more, sink);
         let failed = result.is_err() || self.state.error_count.get() > 0;
-        if let Some(own) = &self.temporary {
+        if let Some(own) = self.temporary.get() {
             match failed {
-                false => {
-                    if is_taken {
-                        own.drop_table(database, name).map_err(storage_error)?;
-                    }
-                    own.rename((database, WHILE_SELECTED), name).map(drop).map_err(storage_error)?;
-                }
+                false => give_name(own, database, WHILE_SELECTED, name)?,
                 true => drop(own.drop_table(database, WHILE_SELECTED)),
             }
         }
         self.forget_plans();
         result
     }
+}
+
+impl Session {
+    /// CREATE TEMPORARY TABLE and DROP TEMPORARY TABLE in a stored function or trigger: nothing is committed. `values` are
+    /// the local variables that the statement reads.
+    pub(super) fn define_inside(
+        &self,
+        trx: &RefCell<Trx>,
+        surroundings: &Surroundings<'_>,
+        statement: &Statement,
+        (values, types): (&[Value], &[TypeInfo]),
+    ) -> Result<()> {
+        self.check_branch_active()?;
+        self.count_update()?;
+        if let Some(counter) = definition_counter(statement) {
+            self.status.add(counter, 1);
+        }
+        if self.only_reads() || trx.borrow().is_read_only() {
+            return Err(Error::read_only_transaction());
+        }
+        trx.borrow_mut().set_temporary_tables(self.temporary_tables());
+        self.state.row_count.set(0);
+        match statement {
+            Statement::CreateTable(create) => {
+                self.check_create_temporary(surroundings, create)?;
+                if create.or_replace {
+                    self.check_unused(surroundings, &create.table)?;
+                }
+                match &create.query {
+                    Some(query) => self.create_inside(trx, surroundings, create, query, (values, types)),
+                    None => self.define_temporary(surroundings, statement),
+                }
+            }
+            Statement::DropTables { tables, .. } => {
+                tables.iter().try_for_each(|table| self.check_unused(surroundings, table))?;
+                self.define_temporary(surroundings, statement)
+            }
+            _ => Err(Error::commit_in_function()),
+        }
+    }
+
+    /// An error if a statement that runs uses a temporary table which is to be dropped.
+    fn check_unused(&self, surroundings: &Surroundings<'_>, table: &TableName) -> Result<()> {
+        let database = database_of(table, surroundings.database)?;
+        let own = self.temporary.get().and_then(|own| own.table(database, &table.name));
+        match own.is_some_and(|own| self.programs.is_used(&own)) {
+            true => Err(Error::cannot_reopen_table(&table.name)),
+            false => Ok(()),
+        }
+    }
+
+    /// Runs a statement that is about temporary tables alone.
+    fn define_temporary(&self, surroundings: &Surroundings<'_>, statement: &Statement) -> Result<()> {
+        let view = self.view_in(surroundings);
+        let (client, connection) = surroundings.literals;
+        let client = collation(client).charset;
+        let eval = EvalContext { mode: surroundings.mode, client, connection, ..self.eval_context(&view, &[]) };
+        let settings = Settings { sql_mode: surroundings.mode, ..self.variables.settings.clone() };
+        let context = ddl::Context {
+            instance: &self.instance,
+            settings: &settings,
+            eval: &eval,
+            database: surroundings.database,
+            rights: surroundings.rights,
+            wait: self.trx_options(),
+        };
+        let result = ddl::run(&context, statement);
+        self.change_names();
+        result.map(drop)
+    }
+
+    fn create_inside(
+        &self,
+        trx: &RefCell<Trx>,
+        surroundings: &Surroundings<'_>,
+        create: &CreateTable,
+        query: &Query,
+        (values, types): (&[Value], &[TypeInfo]),
+    ) -> Result<()> {
+        ddl::check_with_rows(create)?;
+        let database = database_of(&create.table, surroundings.database)?;
+        let name = &create.table.name;
+        let own = self.temporary_tables();
+        if own.table(database, name).is_some() && !create.or_replace {
+            let error = Error::table_exists(name);
+            if !create.if_not_exists {
+                return Err(error);
+            }
+            self.warnings.note(error.code, error.message);
+            return Ok(());
+        }
+        // The query is planned again.
+        let known = self.warnings.conditions();
+        let wanted = Statement::Query(Box::new(query.clone()));
+        let planned = self.plan_in(trx, surroundings, &wanted, values.len(), values, types, ReadMode::Consistent)?;
+        let plan = planned.ok_or_else(|| Error::internal("no plan"))?;
+        let (made, columns) = self.with_columns(create, database, &plan)?;
+        drop(plan);
+        self.warnings.replace(known);
+        // A function in the query may create a table in the same way.
+        let unnamed = format!("{WHILE_SELECTED}-{}", self.programs.depth());
+        let table = TableName { database: Some(database.to_owned()), name: unnamed.clone() };
+        let made = CreateTable { table: table.clone(), or_replace: false, ..made };
+        self.define_temporary(surroundings, &Statement::CreateTable(Box::new(made)))?;
+        let insert = insert_into(create, table, columns, query);
+        let result = self.run_inside(trx, surroundings, &mut None, &insert, values, types, ReadMode::Source);
+        let result = match result {
+            Ok(()) => give_name(&own, database, &unnamed, name),
+            Err(error) => {
+                let _ = own.drop_table(database, &unnamed);
+                Err(error)
+            }
+        };
+        self.change_names();
+        result
+    }
+}
+
+/// Gives a temporary table that has been filled its name, which another one may have until now.
+fn give_name(own: &TemporaryTables, database: &str, unnamed: &str, name: &str) -> Result<()> {
+    if own.table(database, name).is_some() {
+        own.drop_table(database, name).map_err(storage_error)?;
+    }
+    own.rename((database, unnamed), name).map(drop).map_err(storage_error)
 }
 
 /// The statement that inserts a query's rows into the table that is created from it.

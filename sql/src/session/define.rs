@@ -1,6 +1,8 @@
 //! Statements of definition and maintenance.
 
-use storage::TrxOptions;
+use std::sync::Arc;
+
+use storage::{TemporaryTables, TrxOptions};
 
 use super::{Done, Session};
 use crate::catalog::database_of;
@@ -158,15 +160,20 @@ impl Session {
 
     /// From here on the session and its open transaction can have temporary tables.
     fn use_temporary_tables(&mut self) {
-        self.state_changed();
-        let tables = self.temporary.get_or_insert_with(|| self.instance.engine.temporary_tables());
+        let tables = self.temporary_tables();
         if let Some(trx) = &mut self.trx {
-            trx.set_temporary_tables(tables.clone());
+            trx.set_temporary_tables(tables);
         }
+    }
+
+    /// The session's temporary tables, which are about to change.
+    pub(super) fn temporary_tables(&self) -> Arc<TemporaryTables> {
+        self.state_changed();
+        self.temporary.get_or_init(|| self.instance.engine.temporary_tables()).clone()
     }
 }
 
-fn definition_counter(statement: &Statement) -> Option<Counter> {
+pub(super) fn definition_counter(statement: &Statement) -> Option<Counter> {
     use parser::ast::Maintenance;
     Some(match statement {
         Statement::CreateDatabase { .. } => Counter::ComCreateDb,

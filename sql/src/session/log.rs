@@ -224,7 +224,7 @@ impl Session {
                 let mut names = Vec::new();
                 for table in tables {
                     let database = database_of(table, self.state.database.as_deref())?;
-                    let own = self.temporary.as_ref().is_some_and(|own| own.table(database, &table.name).is_some());
+                    let own = self.temporary.get().is_some_and(|own| own.table(database, &table.name).is_some());
                     if !own && self.instance.engine.table(database, &table.name).is_some() {
                         names.push(self.logged_name(database, &table.name));
                     }
@@ -236,7 +236,7 @@ impl Session {
                 for sequence in sequences {
                     let database = database_of(sequence, self.state.database.as_deref())?;
                     let is_it = |table: Arc<storage::Table>| crate::sequences::is_sequence(&table);
-                    let own = self.temporary.as_ref().and_then(|own| own.table(database, &sequence.name));
+                    let own = self.temporary.get().and_then(|own| own.table(database, &sequence.name));
                     if !own.is_some_and(is_it)
                         && self.instance.engine.table(database, &sequence.name).is_some_and(is_it)
                     {
@@ -302,7 +302,7 @@ impl Session {
 
     /// The session's temporary table that a new table is to be like.
     fn own_table_like(&self, create: &CreateTable) -> Result<Option<Arc<storage::Table>>> {
-        let (Some(like), Some(own)) = (&create.like, &self.temporary) else { return Ok(None) };
+        let (Some(like), Some(own)) = (&create.like, self.temporary.get()) else { return Ok(None) };
         Ok(own.table(database_of(like, self.state.database.as_deref())?, &like.name))
     }
 

@@ -219,13 +219,13 @@ impl Session {
             return None;
         }
         if let Some((generation, number)) = digest
-            && *generation == self.generation
+            && *generation == self.generation.get()
             && statements.is_current(*number)
         {
             return Some(*number);
         }
         let number = self.digest_number(text);
-        *digest = Some((self.generation, number));
+        *digest = Some((self.generation.get(), number));
         Some(number)
     }
 

@@ -84,7 +84,7 @@ mod view;
 mod xa;
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -111,7 +111,7 @@ use crate::processlist::Process;
 use crate::result::{OkSummary, ResultSink};
 use crate::row_log::RowLog;
 use crate::status::{Counter, SessionStatus};
-use crate::types::SqlMode;
+use crate::types::{SqlMode, TypeInfo};
 use crate::variables::{SessionVariables, TimeZone};
 
 pub use apply::{MARIADB_MODES, branch_statement};
@@ -146,6 +146,8 @@ pub struct Session {
     pub multi_results: bool,
     /// The values of the `?` of the statement that is dispatched: SET, DO, SHOW, EXPLAIN and others without a plan to keep.
     given: Arc<[Value]>,
+    /// Their types, if they are variables of a program.
+    given_types: Option<Arc<[TypeInfo]>>,
     /// The client reads OUT parameters of a prepared CALL (CLIENT_PS_MULTI_RESULTS).
     pub out_parameters: bool,
     /// UPDATE counts found rows instead of changed ones (CLIENT_FOUND_ROWS).
@@ -170,7 +172,7 @@ pub struct Session {
     /// The open transaction, if any.
     trx: Option<Trx>,
     /// Its temporary tables, from the first on.
-    temporary: Option<Arc<TemporaryTables>>,
+    temporary: OnceCell<Arc<TemporaryTables>>,
     /// After BEGIN: autocommit has no effect until COMMIT.
     explicit: bool,
     savepoints: Vec<NamedSavepoint>,
@@ -204,7 +206,9 @@ pub struct Session {
     named: FxHashMap<String, u32>,
     next_prepared: u32,
     /// Counts the changes after which a plan's text may mean something else.
-    generation: u64,
+    generation: Cell<u64>,
+    /// That of the plans which are kept by their texts.
+    plans_generation: u64,
     /// Buffers that statements use again.
     scratch: RefCell<Scratch>,
     /// The stored programs that run, and those that have run.
@@ -264,6 +268,7 @@ impl Session {
             multi_statements: false,
             multi_results: true,
             given: Arc::from([]),
+            given_types: None,
             out_parameters: false,
             found_rows: false,
             tracked: None,
@@ -277,7 +282,7 @@ impl Session {
             profile: None,
             hint_warnings: Vec::new(),
             trx: None,
-            temporary: None,
+            temporary: OnceCell::new(),
             explicit: false,
             savepoints: Vec::new(),
             row_log: None,
@@ -298,7 +303,8 @@ impl Session {
             prepared: FxHashMap::default(),
             named: FxHashMap::default(),
             next_prepared: 1,
-            generation: 0,
+            generation: Cell::new(0),
+            plans_generation: 0,
             scratch: RefCell::default(),
             programs: program::Programs::default(),
         }
@@ -461,6 +467,10 @@ impl Session {
             self.begin_statement();
             return self.fail(error, sink);
         }
+        if self.plans_generation != self.generation.get() {
+            // A program inside of a statement has created or dropped a temporary table.
+            self.forget_plans();
+        }
         if let Some(slot) = self.plans.get_mut(normalized.key())
             && let Some(mut plan) = slot.take().filter(|plan| !plan.is_outdated())
         {
@@ -513,7 +523,13 @@ impl Session {
     fn forget_plans(&mut self) {
         self.plans.clear();
         self.measure.forget_texts();
-        self.generation += 1;
+        self.change_names();
+        self.plans_generation = self.generation.get();
+    }
+
+    /// Names mean something else from here on: plans of before are not used again.
+    pub(super) fn change_names(&self) {
+        self.generation.set(self.generation.get() + 1);
     }
 
     /// Runs one parsed statement; false if it failed.
@@ -697,7 +713,7 @@ impl Session {
     /// COM_RESET_CONNECTION: as after login.
     pub fn reset(&mut self) {
         let _ = self.abandon();
-        self.temporary = None;
+        self.temporary.take();
         (self.backup_hold, self.backup_stage) = (None, None);
         self.release_tables();
         self.release_read_lock();

@@ -52,13 +52,46 @@ impl Session {
     /// are: a column that CREATE TABLE makes of one is no longer.
     pub(super) fn plan_given(&mut self, statement: &Statement) -> Result<Option<Box<CachedPlan>>> {
         let given = self.given.clone();
-        let mut types = self.types_of(&given);
-        for (value, ty) in given.iter().zip(&mut types) {
+        let types = self.types_of_given();
+        self.plan_typed(statement, given.len(), &given, &types)
+    }
+
+    fn types_of_given(&self) -> Vec<TypeInfo> {
+        if let Some(declared) = &self.given_types {
+            return declared.to_vec();
+        }
+        let mut types = self.types_of(&self.given);
+        for (value, ty) in self.given.iter().zip(&mut types) {
             if let Value::Bytes(text) = value {
                 ty.length = ty.length.min(text.len().max(1) as u32);
             }
         }
-        self.plan_typed(statement, given.len(), &given, &types)
+        types
+    }
+
+    /// Plans and runs a part of a statement that is dispatched, with the values that it was given.
+    pub(super) fn run_given(&mut self, statement: &Statement, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
+        let given = self.given.clone();
+        let types = self.types_of_given();
+        match self.plan_and_run_typed(statement, given.len(), &given, &types, more, sink)? {
+            Some(_) => Ok(()),
+            None => Err(Error::internal("a change without a plan")),
+        }
+    }
+
+    /// Dispatches a statement of a program, with the variables that it reads.
+    pub(super) fn dispatch_with(
+        &mut self,
+        statement: &Statement,
+        (values, types): (Vec<Value>, Vec<TypeInfo>),
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        let values = std::mem::replace(&mut self.given, values.into());
+        let types = self.given_types.replace(types.into());
+        let done = self.dispatch(statement, more, sink);
+        (self.given, self.given_types) = (values, types);
+        done
     }
 
     pub(super) fn plan_typed(
@@ -684,7 +717,7 @@ impl Session {
             parameters: parsed.parameters,
             plan,
             kinds: Vec::new(),
-            generation: self.generation,
+            generation: self.generation.get(),
             source: text.to_vec(),
             digest: None,
         };
@@ -765,8 +798,9 @@ impl Session {
         if !prepared.statement.is_planned() {
             let statement = prepared.statement.clone();
             let outer = std::mem::replace(&mut self.given, parameters.into());
+            let types = self.given_types.take();
             let done = self.dispatch(&statement, more, sink);
-            self.given = outer;
+            (self.given, self.given_types) = (outer, types);
             if let Err(error) = done {
                 self.fail(error, sink);
             }
@@ -784,7 +818,7 @@ impl Session {
             };
         }
         // The plan fits if the values are of the kinds that it was made for.
-        let fits = prepared.generation == self.generation
+        let fits = prepared.generation == self.generation.get()
             && prepared.kinds.len() == parameters.len()
             && prepared.kinds.iter().zip(parameters).all(|(kind, value)| *kind == parameter_kind(value));
         if !fits || prepared.plan.as_ref().is_some_and(|plan| plan.is_outdated()) {
@@ -798,7 +832,7 @@ impl Session {
             self.status.add(Counter::ComStmtReprepare, 1);
         }
         prepared.kinds = parameters.iter().map(parameter_kind).collect();
-        prepared.generation = self.generation;
+        prepared.generation = self.generation.get();
         self.begin_statement();
         match self.plan_and_run(&prepared.statement, prepared.parameters, parameters, more, sink) {
             Ok(plan) => prepared.plan = plan.filter(|plan| plan.is_cacheable),

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Session;
+use super::{Session, Surroundings};
 use crate::accounts::admission::{Admission, Share};
 use crate::accounts::grants::RoutineKind;
 use crate::accounts::rights::Rights;
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::information_schema;
 use crate::parser::ast::{
     AccountOptions, AccountStatement, AlterAction, CreateTable, FlushItem, ForeignKeySpec, Maintenance,
-    PartitionAction, ProgramKind, SetItem, Statement, TableName, UserName, VariableScope, Xa,
+    PartitionAction, ProgramKind, SetItem, Statement, TableName, TableOption, UserName, VariableScope, Xa,
 };
 
 /// Variables of a session that only an administrator may set: they change what is logged or replicated.
@@ -242,8 +242,16 @@ impl Session {
 
     /// Database and name of a table whose privileges count: not a temporary table of the session.
     pub(super) fn checked_table<'n>(&'n self, table: &'n TableName) -> Result<Option<(&'n str, &'n str)>> {
-        let database = database_of(table, self.state.database.as_deref())?;
-        let own = self.temporary.as_ref().is_some_and(|tables| tables.table(database, &table.name).is_some());
+        self.checked_table_in(table, self.state.database.as_deref())
+    }
+
+    fn checked_table_in<'n>(
+        &self,
+        table: &'n TableName,
+        current: Option<&'n str>,
+    ) -> Result<Option<(&'n str, &'n str)>> {
+        let database = database_of(table, current)?;
+        let own = self.temporary.get().is_some_and(|tables| tables.table(database, &table.name).is_some());
         Ok((!own).then_some((database, table.name.as_str())))
     }
 
@@ -288,7 +296,7 @@ impl Session {
                 let home = database_of(&alter.table, self.state.database.as_deref())?;
                 alter.actions.iter().try_for_each(|action| match action {
                     AlterAction::AddForeignKey(key) => self.check_parent(key, home),
-                    AlterAction::Options(options) => self.check_options(options),
+                    AlterAction::Options(options) => check_options(&self.rights, options),
                     AlterAction::Partitions(PartitionAction::Exchange { table, .. }) => {
                         let needed = Privileges::ALTER | Privileges::DROP | Privileges::INSERT | Privileges::CREATE;
                         self.need_table(needed, &alter.table)?;
@@ -332,7 +340,7 @@ impl Session {
             Statement::DropEvent { name, .. } => self.check_event(name, None),
             Statement::CreateSequence(create) => {
                 let database = database_of(&create.name, self.state.database.as_deref())?;
-                self.check_options(&create.options)?;
+                check_options(&self.rights, &create.options)?;
                 match create.temporary {
                     true => rights.need_database(Privileges::CREATE_TEMPORARY_TABLES, database),
                     false => {
@@ -384,10 +392,10 @@ impl Session {
     }
 
     fn check_create(&self, create: &CreateTable) -> Result<()> {
-        let rights = &self.rights;
-        let database = database_of(&create.table, self.state.database.as_deref())?;
+        let surroundings = self.surroundings();
+        let database = database_of(&create.table, surroundings.database)?;
         if create.temporary {
-            rights.need_database(Privileges::CREATE_TEMPORARY_TABLES, database)?;
+            self.check_create_temporary(&surroundings, create)?;
         } else {
             let mut wanted = Privileges::CREATE;
             if create.query.is_some() {
@@ -396,22 +404,29 @@ impl Session {
             if create.or_replace {
                 wanted |= Privileges::DROP;
             }
-            rights.need_table(wanted, database, &create.table.name)?;
+            surroundings.rights.need_table(wanted, database, &create.table.name)?;
+            self.check_original(&surroundings, create)?;
+            check_options(surroundings.rights, &create.options)?;
         }
-        // SELECT on a single column is enough, as in MySQL: no column of the original is named that could be checked.
-        if let Some((home, name)) = create.like.as_ref().map(|like| self.checked_table(like)).transpose()?.flatten() {
-            rights.need_some(Privileges::SELECT, home, name)?;
-        }
-        self.check_options(&create.options)?;
         let of_columns = create.columns.iter().filter_map(|column| column.references.as_deref());
         create.foreign_keys.iter().chain(of_columns).try_for_each(|key| self.check_parent(key, database))
     }
 
-    /// Files outside of the data directory are for those who may use files.
-    fn check_options(&self, options: &[crate::parser::ast::TableOption]) -> Result<()> {
-        match options.iter().any(|option| option.name.ends_with("DIRECTORY")) {
-            true => self.rights.need(Privileges::FILE),
-            false => Ok(()),
+    /// CREATE TEMPORARY TABLE, by the client or in a program.
+    pub(super) fn check_create_temporary(&self, surroundings: &Surroundings<'_>, create: &CreateTable) -> Result<()> {
+        let database = database_of(&create.table, surroundings.database)?;
+        surroundings.rights.need_database(Privileges::CREATE_TEMPORARY_TABLES, database)?;
+        self.check_original(surroundings, create)?;
+        check_options(surroundings.rights, &create.options)
+    }
+
+    /// The table of LIKE. SELECT on a single column is enough, as in MySQL: no column of the original is named that could
+    /// be checked.
+    fn check_original(&self, surroundings: &Surroundings<'_>, create: &CreateTable) -> Result<()> {
+        let Some(like) = &create.like else { return Ok(()) };
+        match self.checked_table_in(like, surroundings.database)? {
+            Some((home, name)) => surroundings.rights.need_some(Privileges::SELECT, home, name),
+            None => Ok(()),
         }
     }
 
@@ -545,5 +560,13 @@ impl Session {
             true => Err(Error::privilege_needed("SYSTEM_USER")),
             false => Ok(()),
         }
+    }
+}
+
+/// Files outside of the data directory are for those who may use files.
+fn check_options(rights: &Rights, options: &[TableOption]) -> Result<()> {
+    match options.iter().any(|option| option.name.ends_with("DIRECTORY")) {
+        true => rights.need(Privileges::FILE),
+        false => Ok(()),
     }
 }

@@ -32,7 +32,7 @@ impl Session {
     /// The sequence of a table's definition.
     fn sequence_table(&self, call: &Sequence) -> Result<Arc<Table>> {
         let (database, name) = (&*call.database, &*call.name);
-        let own = self.temporary.as_ref().and_then(|tables| tables.table(database, name));
+        let own = self.temporary.get().and_then(|tables| tables.table(database, name));
         let table = own.or_else(|| self.instance.engine.table(database, name));
         let table = table.ok_or_else(|| Error::no_such_table(database, name))?;
         match sequences::is_sequence(&table) {

@@ -64,7 +64,7 @@ impl Session {
             holds_backup_lock: self.backup_hold.is_some(),
             snapshot_isolation: settings.snapshot_isolation,
             session: u64::from(self.process.id),
-            temporary: self.temporary.clone(),
+            temporary: self.temporary.get().cloned(),
             single_statement: false,
             locked_tables: self.locked.as_ref().map(|locked| locked.grant.clone()),
             foreign_key_checks: settings.foreign_key_checks,

@@ -39,7 +39,7 @@ impl Session {
             return Err(Error::wrong_table_name(name));
         }
         self.check_creator()?;
-        let is_own = self.temporary.as_ref().is_some_and(|own| own.table(&database, table_name).is_some());
+        let is_own = self.temporary.get().is_some_and(|own| own.table(&database, table_name).is_some());
         let engine = self.instance.engine.clone();
         let is_sequence = || engine.table(&database, table_name).is_some_and(|table| sequences::is_sequence(&table));
         if is_own || is_sequence() || engine.definition(DefinitionKind::View, &database, table_name).is_some() {

@@ -154,7 +154,7 @@ impl Session {
             &mut tables,
         )?;
         let own = |(database, name): &&(String, String)| {
-            self.temporary.as_ref().is_some_and(|own| own.table(database, name).is_some())
+            self.temporary.get().is_some_and(|own| own.table(database, name).is_some())
         };
         if let Some((_, name)) = tables.iter().find(own) {
             return Err(Error::view_of_temporary_table(name));
@@ -225,7 +225,7 @@ impl Session {
         if let Some(view) = information_schema::find_view(&self.instance, database, name) {
             return View::decode(&view.bytes).ok().map(|view| view.columns);
         }
-        let own = self.temporary.as_ref().and_then(|tables| tables.table(database, name));
+        let own = self.temporary.get().and_then(|tables| tables.table(database, name));
         let table = own.or_else(|| engine.table(database, name))?;
         let visible = table.columns.iter().filter(|column| !column.invisible && !column.is_hidden());
         Some(visible.map(|column| column.name.to_string()).collect())

@@ -74,12 +74,9 @@ impl Parser<'_> {
             Statement::Flush { .. } => Err(Error::not_in_function("FLUSH")),
             Statement::Reset(_) | Statement::ResetReplica { .. } => Err(Error::not_in_function("RESET")),
             Statement::Savepoint(_) | Statement::RollbackTo(_) | Statement::ReleaseSavepoint(_) => Ok(()),
-            Statement::CreateTable(create) if create.temporary => {
-                Err(Error::unsupported("temporary tables in stored functions and triggers"))
-            }
-            Statement::DropTables { temporary: true, .. } => {
-                Err(Error::unsupported("temporary tables in stored functions and triggers"))
-            }
+            // What commits nothing.
+            Statement::CreateTable(create) if create.temporary => Ok(()),
+            Statement::DropTables { temporary: true, .. } => Ok(()),
             Statement::Unsupported(what) => Err(Error::unsupported(what)),
             Statement::SetTransaction { .. } | Statement::SetRole(_) | Statement::Kill { .. } => {
                 Err(Error::unsupported("this statement in stored functions and triggers"))

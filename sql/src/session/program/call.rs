@@ -169,7 +169,7 @@ impl<'p> Run<'_, 'p> {
         if session.programs.running(&definition) as u64 > limit {
             return Err(Error::recursion_limit(limit, &call.name.name));
         }
-        let generation = session.generation;
+        let generation = session.generation.get();
         let account = self.surroundings().rights.account.clone();
         let mut unit = session.programs.take(&definition, None, &account, generation)?;
         let compiled = unit.compiled.clone();

@@ -92,7 +92,7 @@ impl Programs for Runner<'_> {
         }
         let invoker = self.invoker(context);
         let rights = invoker.as_deref().unwrap_or(&session.rights);
-        let mut unit = session.programs.take(&function.definition, None, &rights.account, session.generation)?;
+        let mut unit = session.programs.take(&function.definition, None, &rights.account, session.generation.get())?;
         let compiled = unit.compiled.clone();
         let rights = session.routine_rights(&compiled, rights)?.or(invoker);
         let mut frame = vec![Value::Null; compiled.locals.len()];
@@ -116,7 +116,7 @@ impl Programs for Runner<'_> {
         let invoker = self.invoker(context);
         let rights = invoker.as_deref().unwrap_or(&session.rights);
         let account = &rights.account;
-        let mut unit = session.programs.take(trigger, Some(rows.table), account, session.generation)?;
+        let mut unit = session.programs.take(trigger, Some(rows.table), account, session.generation.get())?;
         let compiled = unit.compiled.clone();
         let rights = session.program_rights(compiled.definer.as_ref(), rights)?;
         let rights_now = rights.as_deref().unwrap_or(&session.rights);

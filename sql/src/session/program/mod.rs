@@ -150,8 +150,13 @@ impl Programs {
         result
     }
 
-    fn is_used(&self, table: &Arc<Table>) -> bool {
+    pub fn is_used(&self, table: &Arc<Table>) -> bool {
         self.in_use.borrow().iter().flatten().any(|used| used.id == table.id)
+    }
+
+    /// How many programs run, one inside of the other.
+    pub fn depth(&self) -> usize {
+        self.stack.borrow().len()
     }
 
     /// How often a program runs already.
@@ -238,7 +243,7 @@ impl Session {
             bytes: routine.encode(),
         });
         self.limited_in_time(0, |session| {
-            let mut unit = session.programs.take(&definition, None, &account, session.generation)?;
+            let mut unit = session.programs.take(&definition, None, &account, session.generation.get())?;
             let compiled = unit.compiled.clone();
             session.programs.enter(&definition)?;
             let frame = vec![Value::Null; compiled.locals.len()];
@@ -256,7 +261,7 @@ impl Session {
     /// Runs the body of an event.
     pub(super) fn run_program(&mut self, definition: &Arc<Definition>) -> Result<()> {
         let account = self.rights.account.clone();
-        let mut unit = self.programs.take(definition, None, &account, self.generation)?;
+        let mut unit = self.programs.take(definition, None, &account, self.generation.get())?;
         let compiled = unit.compiled.clone();
         self.programs.enter(definition)?;
         let outside = self.enter_procedure(&compiled, None);

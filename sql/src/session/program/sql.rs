@@ -28,6 +28,15 @@ fn answers_rows(statement: &Statement) -> bool {
     }
 }
 
+/// Whether a statement creates or drops temporary tables and nothing else.
+fn is_of_temporary_tables(statement: &Statement) -> bool {
+    match statement {
+        Statement::CreateTable(create) => create.temporary,
+        Statement::DropTables { temporary, .. } => *temporary,
+        _ => false,
+    }
+}
+
 impl Session {
     /// Runs a planned statement like one of the client's, by the plan that was kept for it.
     fn run_in_program(
@@ -58,7 +67,7 @@ impl Session {
 
     /// Runs a planned statement as a part of the one that runs: what it does stays only if it succeeds.
     #[expect(clippy::too_many_arguments, reason = "what a statement is planned and run with")]
-    fn run_inside(
+    pub(in crate::session) fn run_inside(
         &self,
         trx: &std::cell::RefCell<storage::Trx>,
         surroundings: &Surroundings<'_>,
@@ -76,6 +85,7 @@ impl Session {
                     (plan.ok_or_else(|| Error::internal("a query without a plan"))?, true)
                 }
             };
+            self.check_branch(&plan.tables)?;
             let changed = plan.tables.iter().filter(|(_, wanted)| *wanted == TableUse::Write);
             let mut writes = false;
             for (table, _) in changed {
@@ -236,6 +246,13 @@ impl Run<'_, '_> {
         {
             return session.inner_savepoint(trx, &step.statement);
         }
+        if let Host::Statement { session, trx, .. } = &self.host
+            && is_of_temporary_tables(&step.statement)
+        {
+            let (values, types) = self.reads(&step.reads);
+            return session.define_inside(trx, &self.surroundings(), &step.statement, (&values, &types));
+        }
+        let given = self.reads(&step.reads);
         let Host::Session { session, sink } = &mut self.host else {
             return Err(match &step.statement {
                 Statement::Prepare { .. }
@@ -255,12 +272,16 @@ impl Run<'_, '_> {
         ) {
             session.programs.note_prepared();
         }
-        if !step.reads.is_empty() {
+        let selects = match &step.statement {
+            Statement::CreateTable(create) => create.query.is_some(),
+            statement => matches!(statement, Statement::Explain { .. }),
+        };
+        if !step.reads.is_empty() && !selects {
             // Only expressions know variables.
             return Err(Error::unsupported("local variables in this statement"));
         }
         let mut own = ProgramSink::new(&mut **sink);
-        let ran = session.dispatch(&step.statement, true, &mut own);
+        let ran = session.dispatch_with(&step.statement, given, true, &mut own);
         self.is_partial = own.is_partial();
         match own.error.take() {
             Some(error) => Err(error),
