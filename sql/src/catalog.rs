@@ -67,6 +67,7 @@ pub fn storage_error(error: storage::Error) -> Error {
         Storage::RowTooLarge { bytes_max, .. } => Error::row_too_large(bytes_max),
         Storage::TableChanged => Error::table_definition_changed(),
         Storage::ReadOnly => Error::read_only_transaction(),
+        Storage::ReadOnlyDatabase(name) => Error::read_only_database(&name),
         Storage::Unsupported(what) => Error::unsupported(what),
         Storage::KeyUnavailable(what) => Error::cannot_find_key(&what),
         Storage::DiskFull { doing } => Error::disk_full(doing),

@@ -487,5 +487,8 @@ pub fn create_database(database: &Database, if_not_exists: bool) -> String {
         let _ = write!(out, " COLLATE {}", own.name);
     }
     out.push_str(" */ /*!80016 DEFAULT ENCRYPTION='N' */");
+    if database.read_only {
+        out.push_str(" /* READ ONLY=1 */");
+    }
     out
 }

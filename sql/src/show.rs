@@ -51,7 +51,8 @@ pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result
         Show::CreateSequence(name) => create_sequence(facts, database, name)?,
         Show::CreateDatabase { name, if_not_exists } => {
             let own = DATABASES.iter().find(|own| own.eq_ignore_ascii_case(name));
-            let own = own.map(|name| Arc::new(Database { id: 0, name: (*name).into(), collation: NAMES }));
+            let own =
+                own.map(|name| Arc::new(Database { id: 0, name: (*name).into(), collation: NAMES, read_only: false }));
             let found = own.or_else(|| facts.instance.engine.database(name));
             let found = found.ok_or_else(|| Error::unknown_database(name))?;
             one_row(&[

@@ -27,7 +27,13 @@ mod common;
 #[path = "common/play.rs"]
 mod play;
 
-use storage::Config;
+use std::sync::Arc;
+
+use sql::Instance;
+use sql::accounts::Accounts;
+use sql::variables::GlobalVariables;
+use storage::io::linux::LinuxDisk;
+use storage::{Config, Engine};
 
 use common::{Scratch, ask, instance, logged_instance, session};
 use play::Played;
@@ -122,4 +128,29 @@ fn compression_that_cannot_be_had_is_a_warning() {
     }
     drop(session);
     instance.engine.close().expect("a clean end");
+}
+
+/// READ ONLY of a database is kept over a restart, and so is what else is said of it.
+#[test]
+fn a_read_only_database_stays_read_only() {
+    let scratch = Scratch::new("read-only-database");
+    let refused = ["! 3989 Schema 'ro' is in read only mode."];
+    {
+        let instance = instance(&scratch.0, Config::tiny());
+        let mut session = session(&instance);
+        ask(&mut session, "CREATE DATABASE ro COLLATE utf8mb4_bin");
+        ask(&mut session, "CREATE TABLE ro.t (id INT PRIMARY KEY)");
+        ask(&mut session, "ALTER DATABASE ro READ ONLY = 1");
+        assert_eq!(ask(&mut session, "INSERT INTO ro.t VALUES (1)"), refused);
+        drop(session);
+        instance.engine.close().expect("a clean end");
+    }
+    let engine = Engine::open(Arc::new(LinuxDisk::new(&scratch.0)), Config::tiny()).expect("the instance again");
+    let instance = Instance::new(engine, GlobalVariables::new(), Accounts::in_memory(), scratch.0.clone());
+    let mut session = session(&instance);
+    let shown = ask(&mut session, "SHOW CREATE DATABASE ro");
+    assert!(shown[1].contains("COLLATE utf8mb4_bin") && shown[1].ends_with("/* READ ONLY=1 */"), "{shown:?}");
+    assert_eq!(ask(&mut session, "INSERT INTO ro.t VALUES (1)"), refused);
+    ask(&mut session, "ALTER DATABASE ro READ ONLY = DEFAULT");
+    assert_eq!(ask(&mut session, "INSERT INTO ro.t VALUES (1)"), ["= 1 rows"]);
 }

@@ -64,6 +64,8 @@ pub enum Error {
     RowTooLarge { bytes: usize, bytes_max: usize },
     /// Something was to be changed that may only be read.
     ReadOnly,
+    /// Something was to be changed in this database, which may only be read.
+    ReadOnlyDatabase(Box<str>),
     /// A value or option that this engine does not support.
     Unsupported(Box<str>),
     /// The device has no room. Nothing was lost; it may work again later.
@@ -243,6 +245,7 @@ impl fmt::Display for Error {
             Error::TableChanged => write!(f, "table definition has changed, please retry transaction"),
             Error::RowTooLarge { bytes, bytes_max } => write!(f, "row of {bytes} bytes; at most {bytes_max} fit"),
             Error::ReadOnly => write!(f, "read only"),
+            Error::ReadOnlyDatabase(name) => write!(f, "the database {name} is read only"),
             Error::Unsupported(what) => write!(f, "not supported: {what}"),
             Error::DiskFull { doing } => write!(f, "no space left on device: {doing}"),
             Error::RollingBack => {

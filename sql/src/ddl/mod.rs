@@ -357,9 +357,6 @@ fn database_collation(
     if options.encryption.as_deref().is_some_and(|word| word.eq_ignore_ascii_case("y")) {
         return Err(Error::unsupported("ENCRYPTION='Y'"));
     }
-    if options.read_only == Some(true) {
-        return Err(Error::unsupported("READ ONLY databases"));
-    }
     if options.comment.is_some() {
         context.warn(1618, "<COMMENT> option ignored");
     }
@@ -374,9 +371,8 @@ fn alter_database(context: &Context<'_>, name: Option<&str>, options: &DatabaseO
     // Nothing of it depends on what it was: with nothing said it stays.
     let says = options.charset.is_some() || options.collation.is_some();
     let collation = database_collation(context, options, database.collation)?;
-    if says {
-        context.instance.engine.alter_database(name, collation, &context.wait).map_err(storage_error)?;
-    }
+    let collation = says.then_some(collation);
+    context.instance.engine.alter_database(name, collation, options.read_only, &context.wait).map_err(storage_error)?;
     Outcome::affected(1)
 }
 

@@ -39,6 +39,16 @@ impl Error {
         Error::new(1046, b"3D000", "No database selected")
     }
 
+    pub fn read_only_database(name: &str) -> Error {
+        Error::new(3989, b"HY000", format!("Schema '{name}' is in read only mode."))
+    }
+
+    pub fn conflicting_read_only(first: bool) -> Error {
+        let (first, second) = (u8::from(first), u8::from(!first));
+        let text = format!("Conflicting declarations: 'READ ONLY={first}' and 'READ ONLY={second}'");
+        Error::new(1302, b"HY000", text)
+    }
+
     pub fn unknown_database(name: &str) -> Error {
         Error::new(1049, b"42000", format!("Unknown database '{name}'"))
     }

@@ -282,9 +282,15 @@ pub const SCHEMATA_EXTENSIONS: VirtualTable = VirtualTable {
     name: "SCHEMATA_EXTENSIONS",
     columns: &[text("CATALOG_NAME", 64), text("SCHEMA_NAME", 64), text("OPTIONS", 256)],
     rows: |facts| {
+        let engine = &facts.instance.engine;
+        let read_only = |name: &Value| match name {
+            Value::Bytes(name) => std::str::from_utf8(name).ok().and_then(|name| engine.database(name)),
+            _ => None,
+        };
         let name = |row: Vec<Value>| {
             let mut row: Vec<Value> = row.into_iter().take(2).collect();
-            row.push(string(""));
+            let is_so = row.get(1).and_then(read_only).is_some_and(|database| database.read_only);
+            row.push(string(if is_so { "READ ONLY=1" } else { "" }));
             row
         };
         (SCHEMATA.rows)(facts).into_iter().map(name).collect()

@@ -297,9 +297,14 @@ impl Session {
 
     // ----------------------------------------------------------------- what the scheduler does
 
+    /// What the scheduler keeps of an event, it keeps in a READ ONLY database, too.
+    fn scheduler_wait(&self, wait: storage::TrxOptions) -> storage::TrxOptions {
+        storage::TrxOptions { changes_read_only: true, ..wait }
+    }
+
     /// The event begins to run now, if `at_us` is still its next moment. That is kept before it runs.
     pub fn begin_event(&mut self, database: &str, key: &str, at_us: u64, now_us: u64) -> Result<Option<EventRun>> {
-        let wait = self.trx_options();
+        let wait = self.scheduler_wait(self.trx_options());
         let engine = self.instance.engine.clone();
         let entered = self.enter_change()?;
         let begun = (|| {
@@ -362,7 +367,7 @@ impl Session {
         if !event.preserve {
             return self.end_event(&EventRun { definition: found, event, is_last: true });
         }
-        let wait = self.trx_options();
+        let wait = self.scheduler_wait(self.trx_options());
         let engine = self.instance.engine.clone();
         let locked = engine.lock_names_of(&[(KIND, database, key)], &[], &wait).or_sql()?;
         match locked.find(KIND, database, key) {
@@ -380,7 +385,7 @@ impl Session {
         }
         let (database, key) = (&*run.definition.database, &*run.definition.name);
         let text = format!("DROP EVENT IF EXISTS {}", self.logged_name(database, &run.event.name));
-        let wait = self.program_wait(&text)?;
+        let wait = self.scheduler_wait(self.program_wait(&text)?);
         let engine = self.instance.engine.clone();
         let entered = self.enter_change()?;
         let ended = engine.lock_names_of(&[(KIND, database, key)], &[], &wait).or_sql().and_then(|locked| match locked

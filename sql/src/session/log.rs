@@ -211,6 +211,8 @@ impl Session {
             return Ok(self.left_out_log().or_sql()?.map(Arc::new));
         };
         let text = match statement {
+            // A server's own matter.
+            Statement::AlterDatabase { options, .. } if options.read_only.is_some() => return Ok(None),
             Statement::Maintain { histogram: Some(_), is_logged: true, .. } => self.source.clone(),
             // The engine alone knows which of their tables changed at all.
             Statement::Maintain { .. } => return Ok(None),

@@ -69,6 +69,7 @@ impl Session {
             locked_tables: self.locked.as_ref().map(|locked| locked.grant.clone()),
             foreign_key_checks: settings.foreign_key_checks,
             log: None,
+            changes_read_only: self.applying.is_some(),
             place: self.commit_place(),
         }
     }

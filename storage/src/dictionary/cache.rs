@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use format::ids::{TableId, TrxId};
 use format::transform::Algorithm;
@@ -187,6 +187,8 @@ pub struct Dictionary {
     pub system: SystemRows,
     pub definitions: Definitions,
     cache: RwLock<Cache>,
+    /// How many databases are read only: mostly none, and then no name is looked up.
+    read_only_databases: AtomicUsize,
     /// Locks of names, of tables and views (`d/t`), databases (`d`), and other definitions (a NUL, `d`, the kind, and the
     /// name, each behind a NUL). A name keeps its lock while the server runs.
     names: Mutex<FxHashMap<Box<str>, Arc<MetadataLock>>>,
@@ -254,6 +256,7 @@ impl Dictionary {
             system,
             definitions: Definitions::new(),
             cache: RwLock::new(Rank::Dictionary, Cache { by_id, ..Cache::default() }),
+            read_only_databases: AtomicUsize::new(0),
             names: Mutex::new(Rank::Leaf, FxHashMap::default()),
             purge_gate: RwLock::new(Rank::Metadata, ()),
             instance: Arc::new(InstanceLock::new(health.clone())),
@@ -373,6 +376,8 @@ impl Dictionary {
     pub fn put_database(&self, database: Database) {
         let database = Arc::new(database);
         let mut cache = self.cache.write();
+        let before = cache.databases.get(&database.name).is_some_and(|entry| entry.database.read_only);
+        self.count_read_only(before, database.read_only);
         match cache.databases.get_mut(&database.name) {
             Some(entry) => entry.database = database,
             None => {
@@ -413,7 +418,33 @@ impl Dictionary {
     }
 
     pub fn remove_database(&self, name: &str) {
-        self.cache.write().databases.remove(name);
+        let removed = self.cache.write().databases.remove(name);
+        self.count_read_only(removed.is_some_and(|entry| entry.database.read_only), false);
+    }
+
+    fn count_read_only(&self, before: bool, after: bool) {
+        match (before, after) {
+            (false, true) => drop(self.read_only_databases.fetch_add(1, Ordering::Relaxed)),
+            (true, false) => drop(self.read_only_databases.fetch_sub(1, Ordering::Relaxed)),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    pub fn has_read_only(&self) -> bool {
+        self.read_only_databases.load(Ordering::Relaxed) > 0
+    }
+
+    /// An error if nothing in a database may change. Who asks holds a lock that ALTER DATABASE waits for.
+    #[inline]
+    pub fn check_writable(&self, database: &str) -> Result<()> {
+        if !self.has_read_only() {
+            return Ok(());
+        }
+        match self.database(database).is_some_and(|database| database.read_only) {
+            true => Err(Error::ReadOnlyDatabase(database.into())),
+            false => Ok(()),
+        }
     }
 
     /// Adds a table, or replaces the older description of this name. Read views taken before `since` may not read it.

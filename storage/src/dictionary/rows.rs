@@ -67,6 +67,9 @@ pub(super) fn is_one(context: &row::Context<'_>, count: usize, what: &str) -> Re
     Err(Error::corrupt(format!("the dictionary has {count} rows of {what}")))
 }
 
+/// The number of a database's collation has this bit where the database is read only.
+const READ_ONLY: u32 = 1 << 31;
+
 impl SystemRows {
     pub fn new(tables: Vec<Arc<row::Table>>) -> SystemRows {
         SystemRows { tables }
@@ -142,8 +145,9 @@ impl SystemRows {
         trx: &mut Transaction,
         database: &Database,
     ) -> Result<()> {
-        let values: [&[u8]; 3] =
-            [database.name.as_bytes(), &database.id.to_be_bytes(), &u32::from(database.collation.0).to_be_bytes()];
+        let read_only = if database.read_only { READ_ONLY } else { 0 };
+        let collation = u32::from(database.collation.0) | read_only;
+        let values: [&[u8]; 3] = [database.name.as_bytes(), &database.id.to_be_bytes(), &collation.to_be_bytes()];
         self.insert(context, trx, SystemTable::Databases, &values)
     }
 
@@ -262,8 +266,13 @@ impl SystemRows {
     pub fn load(&self, context: &row::Context<'_>, after_crash: bool) -> Result<Contents> {
         let mut contents = Contents::default();
         self.read(context, SystemTable::Databases, &mut |row| {
-            let collation = CollationId(number(row.get(2))? as u16);
-            contents.databases.push(Database { id: number(row.get(1))?, name: text(row.get(0))?, collation });
+            let known = number(row.get(2))?;
+            contents.databases.push(Database {
+                id: number(row.get(1))?,
+                name: text(row.get(0))?,
+                collation: CollationId(known as u16),
+                read_only: known & u64::from(READ_ONLY) != 0,
+            });
             Ok(())
         })?;
         let mut tables: BTreeMap<u64, (TableDefinition, Identity)> = BTreeMap::new();

@@ -4,7 +4,7 @@
 //! only their own description is in the code and not in a row.
 //!
 //! ```text
-//! databases   name* | id, collation
+//! databases   name* | id, collation and whether it is read only
 //! tables      id* | database, name, space, created, options and foreign keys
 //! columns     table id*, position* | definition
 //! indexes     table id*, position* | index id, root, definition

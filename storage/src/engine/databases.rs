@@ -34,7 +34,7 @@ impl Engine {
             return Err(Error::Exists(name.into()));
         }
         let id = dictionary::new_ids(&self.inner.store, 0)?.table.0;
-        let database = Database { id, name: name.into(), collation };
+        let database = Database { id, name: name.into(), collation, read_only: false };
         let path = dictionary::directory_name(name);
         let disk = self.inner.store.disk();
         let there = disk.exists(&path).map_err(Error::io("look for a database directory"))?;
@@ -50,12 +50,36 @@ impl Engine {
         Ok(())
     }
 
-    pub fn alter_database(&self, name: &str, collation: CollationId, wait: &TrxOptions) -> Result<()> {
+    /// Changes what is given. A database that is read only stays as it is, but for that.
+    ///
+    /// The transactions that have changed its tables end before it becomes read only.
+    pub fn alter_database(
+        &self,
+        name: &str,
+        collation: Option<CollationId>,
+        read_only: Option<bool>,
+        wait: &TrxOptions,
+    ) -> Result<()> {
         let dictionary = &self.inner.dictionary;
         let _pass = self.pass_backups(wait)?;
         let _name = self.lock_database(name, wait)?;
         let old = dictionary.database(name).ok_or_else(|| Error::NotFound(name.into()))?;
-        let database = Database { collation, ..(*old).clone() };
+        let stays = old.read_only && read_only != Some(false);
+        if stays && (collation.is_some() || read_only.is_none()) && !wait.changes_read_only {
+            return Err(Error::ReadOnlyDatabase(name.into()));
+        }
+        let _tables = match read_only == Some(true) && !old.read_only {
+            true => {
+                let locks = dictionary.tables(name).iter().map(|table| table.metadata().clone()).collect();
+                Some(MetadataGrant::take(locks, &wait.interrupt, wait.metadata_wait_timeout)?)
+            }
+            false => None,
+        };
+        let database = Database {
+            collation: collation.unwrap_or(old.collation),
+            read_only: read_only.unwrap_or(old.read_only),
+            ..(*old).clone()
+        };
         let mut ddl = Ddl::begin(self.inner.context(), dictionary)?;
         ddl.delete_database(name)?;
         ddl.insert_database(&database)?;
@@ -71,6 +95,9 @@ impl Engine {
         // First prevent new tables in it, then wait for the users of the existing ones.
         let _name = self.lock_database(name, wait)?;
         dictionary.database(name).ok_or_else(|| Error::NotFound(name.into()))?;
+        if !wait.changes_read_only {
+            dictionary.check_writable(name)?;
+        }
         dictionary.check_all_usable(name)?;
         let tables = dictionary.tables(name);
         let definitions = dictionary.definitions.of_database(name);

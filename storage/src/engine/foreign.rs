@@ -16,7 +16,7 @@ use super::{Engine, Inner};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
 use crate::row;
-use crate::row::foreign::Followers;
+use crate::row::foreign::{Followers, Link};
 use crate::schema::Row;
 use crate::sync::{Mutex, Rank};
 use crate::transaction::Transaction;
@@ -79,6 +79,11 @@ impl Trx {
         row: &Row,
         changes: &[(usize, Option<&[u8]>)],
     ) -> Result<()> {
+        let changed = |column: usize| changes.iter().any(|(of, _)| *of == column);
+        self.check_followers(table, &|link| {
+            let columns = link.parent.as_ref().map(|parent| &parent.columns[..]).unwrap_or_default();
+            link.key().on_update.changes_children() && columns.iter().any(|column| changed(*column))
+        })?;
         self.with_key_graph(table, |context, trx, followers| {
             row::foreign::update(context, trx, table, row, changes, followers)
         })
@@ -86,7 +91,33 @@ impl Trx {
 
     #[cold]
     pub(super) fn delete_related(&mut self, table: &Table, row: &Row) -> Result<()> {
+        self.check_followers(table, &|link| link.key().on_delete.changes_children())?;
         self.with_key_graph(table, |context, trx, followers| row::foreign::delete(context, trx, table, row, followers))
+    }
+
+    /// An error if rows of a READ ONLY database may have to follow a change of the table along these links. Whether there
+    /// are such rows does not matter, as in MySQL.
+    fn check_followers(&mut self, table: &Table, is_followed: &dyn Fn(&Link) -> bool) -> Result<()> {
+        let engine = self.engine().clone();
+        let dictionary = &engine.inner.dictionary;
+        if self.changes_read_only || !dictionary.has_read_only() {
+            return Ok(());
+        }
+        self.gather(table)?;
+        let Some(relations) = dictionary.relations(table.id) else { return Ok(()) };
+        let mut seen = vec![table.id];
+        let mut waiting: Vec<_> = relations.children.iter().filter(|link| is_followed(link)).map(child_of).collect();
+        while let Some(child) = waiting.pop() {
+            dictionary.check_writable(&child.database)?;
+            if seen.contains(&child.id) {
+                continue;
+            }
+            seen.push(child.id);
+            let Some(relations) = dictionary.relations(child.id) else { continue };
+            let followed = relations.children.iter().filter(|link| link.key().changes_children());
+            waiting.extend(followed.map(child_of));
+        }
+        Ok(())
     }
 
     fn with_key_graph(
@@ -131,10 +162,14 @@ impl Trx {
                     _ => break,
                 }
             }
-            let followed = |link: &&row::foreign::Link| link.key().changes_children();
+            let followed = |link: &&Link| link.key().changes_children();
             waiting.extend(relations.children.iter().filter(followed).map(|link| link.child.id));
             self.key_graph.add(id, relations);
         }
         Ok(())
     }
+}
+
+fn child_of(link: &Link) -> Arc<row::Table> {
+    link.child.clone()
 }

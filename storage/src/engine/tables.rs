@@ -114,6 +114,12 @@ impl Engine {
             let lock = dictionary.database_lock(database);
             databases.share(&lock, TableUse::Read, &wait.interrupt, wait.metadata_wait_timeout)?;
         }
+        if !wait.changes_read_only {
+            let changed = tables.iter().filter(|(.., wanted)| *wanted == TableUse::Write).map(|table| table.0);
+            changed
+                .chain(definitions.iter().map(|definition| definition.1))
+                .try_for_each(|database| dictionary.check_writable(database))?;
+        }
         let tables = tables.into_iter().map(|(database, name, wanted)| (dictionary.table_lock(database, name), wanted));
         let definitions = definitions.into_iter().map(|name| (dictionary.definition_lock(name), TableUse::Write));
         let mut locks: Vec<(Arc<MetadataLock>, TableUse)> = Vec::new();
@@ -138,7 +144,11 @@ impl Engine {
         tables.dedup_by_key(|(database, name, _)| (*database, *name));
         let dictionary = &self.inner.dictionary;
         let locks = tables.iter().map(|(database, name, wanted)| (dictionary.table_lock(database, name), *wanted));
-        MetadataGrant::take_for(GrantOf::LockTables, locks.collect(), &wait.interrupt, wait.metadata_wait_timeout)
+        let (interrupt, timeout) = (&wait.interrupt, wait.metadata_wait_timeout);
+        let grant = MetadataGrant::take_for(GrantOf::LockTables, locks.collect(), interrupt, timeout)?;
+        let changed = tables.iter().filter(|(.., wanted)| *wanted == TableUse::Write && !wait.changes_read_only);
+        changed.clone().try_for_each(|(database, ..)| dictionary.check_writable(database))?;
+        Ok(grant)
     }
 
     /// A name that LOCK TABLES has locked is locked no longer.

@@ -46,6 +46,8 @@ pub struct TrxOptions {
     pub foreign_key_checks: bool,
     /// The log that a DDL statement's commit goes through.
     pub log: Option<Arc<dyn CommitLog>>,
+    /// READ ONLY databases are changed all the same: by what a source has done, and by the scheduler of events.
+    pub changes_read_only: bool,
     /// The transaction commits in an order that was decided before, and not before the caller's layer says so.
     pub place: Option<Arc<dyn CommitPlace>>,
 }
@@ -78,6 +80,7 @@ impl Default for TrxOptions {
             locked_tables: None,
             foreign_key_checks: true,
             log: None,
+            changes_read_only: false,
             place: None,
         }
     }
@@ -98,6 +101,7 @@ pub struct Trx {
     single_statement: bool,
     locked_tables: Option<Arc<MetadataGrant>>,
     metadata_wait_timeout: Duration,
+    pub(super) changes_read_only: bool,
     pub(super) counts: Counts,
     temporary: Option<Arc<TemporaryTables>>,
     /// A table that is being created, which no name leads other sessions to yet.
@@ -138,6 +142,7 @@ impl Engine {
             single_statement: options.single_statement,
             locked_tables: options.locked_tables,
             metadata_wait_timeout: options.metadata_wait_timeout,
+            changes_read_only: options.changes_read_only,
             counts: Counts::default(),
             temporary: options.temporary,
             unfinished: None,
@@ -229,12 +234,24 @@ impl Trx {
         if has < Some(wanted) {
             self.metadata.share(lock, wanted, &self.inner.interrupt, self.metadata_wait_timeout)?;
         }
+        if wanted == TableUse::Write {
+            self.check_writable(table)?;
+        }
         if table.is_stale() {
             return Ok(false);
         }
         match &self.inner.view {
             Some(view) if !table.is_known_to(view) => Err(Error::TableChanged),
             _ => Ok(true),
+        }
+    }
+
+    /// An error if the table's database is read only. The table's name is locked.
+    #[inline]
+    pub(super) fn check_writable(&self, table: &Table) -> Result<()> {
+        match self.changes_read_only {
+            true => Ok(()),
+            false => self.engine.inner.dictionary.check_writable(&table.database),
         }
     }
 
@@ -355,6 +372,7 @@ impl Trx {
             single_statement: false,
             locked_tables: None,
             metadata_wait_timeout: timeout,
+            changes_read_only: true,
             counts,
             temporary: None,
             unfinished: None,

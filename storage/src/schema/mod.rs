@@ -77,6 +77,8 @@ pub struct Database {
     pub name: Box<str>,
     /// What its new tables have unless they say otherwise.
     pub collation: CollationId,
+    /// READ ONLY = 1: nothing in it changes.
+    pub read_only: bool,
 }
 
 /// A table that exists.

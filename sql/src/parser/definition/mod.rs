@@ -15,7 +15,7 @@ mod view;
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Parser<'_> {
     // ------------------------------------------------------------ CREATE
@@ -39,7 +39,7 @@ impl Parser<'_> {
         if self.take_word("DATABASE") || self.take_word("SCHEMA") {
             let if_not_exists = self.if_not_exists()?;
             let name = self.name()?;
-            return Ok(Statement::CreateDatabase { name, if_not_exists, options: self.database_options()? });
+            return Ok(Statement::CreateDatabase { name, if_not_exists, options: self.database_options(false)? });
         }
         if self.take_word("USER") {
             return self.create_user();
@@ -99,7 +99,8 @@ impl Parser<'_> {
         if self.take_words(&["IF", "EXISTS"]) { Ok(true) } else { Err(self.unexpected()) }
     }
 
-    fn database_options(&mut self) -> Result<DatabaseOptions> {
+    /// Those of CREATE DATABASE, and what only ALTER DATABASE has.
+    fn database_options(&mut self, alters: bool) -> Result<DatabaseOptions> {
         let mut options = DatabaseOptions::default();
         loop {
             let start = self.at;
@@ -116,9 +117,24 @@ impl Parser<'_> {
             } else if self.take_word("COMMENT") {
                 self.take_symbol("=");
                 options.comment = Some(self.text()?);
-            } else if self.take_words(&["READ", "ONLY"]) {
+            } else if alters && self.take_words(&["READ", "ONLY"]) {
                 self.take_symbol("=");
-                options.read_only = if self.take_word("DEFAULT") { Some(false) } else { Some(self.integer()? != 0) };
+                let read_only = match self.take_word("DEFAULT") {
+                    true => false,
+                    false => {
+                        let written = self.unexpected();
+                        match self.integer()? {
+                            0 => false,
+                            1 => true,
+                            _ => return Err(written),
+                        }
+                    }
+                };
+                if let Some(before) = options.read_only.replace(read_only)
+                    && before != read_only
+                {
+                    return Err(Error::conflicting_read_only(before));
+                }
             } else {
                 self.at = start;
                 return Ok(options);
