@@ -333,7 +333,8 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     let subqueries = level.subqueries.take();
     if let InsertRows::Values(_) = &source {
         let view = view.as_ref().map(|view| &*view.definition);
-        let target = Target { table: &table, alias: &insert.table.name, view };
+        let read_as = view.is_none().then_some(&*insert.table.name);
+        let target = Target { table: &table, alias: &insert.table.name, view, read_as };
         target_reads::check(&subqueries, &target, "INSERT")?;
     }
     let outer = subqueries.iter().flat_map(|subquery| &subquery.outer);
@@ -630,7 +631,7 @@ fn plan_rows(
 ) -> Result<SelectPlan> {
     let mut block = rows_of(context, level, query)?;
     if let Some(table) = block.sources[0].table() {
-        let target = Target { table, alias: &block.sources[0].alias, view: None };
+        let target = Target { table, alias: &block.sources[0].alias, view: None, read_as: None };
         target_reads::check(&block.subqueries, &target, statement)?;
     }
     let width = block.slots.len();

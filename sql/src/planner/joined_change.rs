@@ -312,7 +312,7 @@ fn plan_rows(
         None => None,
     };
     for (table, alias) in &changed.targets {
-        let target = Target { table, alias, view: None };
+        let target = Target { table, alias, view: None, read_as: None };
         target_reads::check(&level.subqueries.borrow(), &target, changed.statement)?;
     }
     let (from, straight) = nest::bind(&level, tree, filter)?;

@@ -197,7 +197,7 @@ fn update_views(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result
     let tables = open_targets(context, &mut block, &of_owners, Privileges::UPDATE, "UPDATE")?;
     for table in &tables {
         // It is told of the table that stands first, as in MySQL.
-        let target = Target { table, alias: &owners[0].alias, view: owners[0].view.as_deref() };
+        let target = Target { table, alias: &owners[0].alias, view: owners[0].view.as_deref(), read_as: None };
         target_reads::check(&block.subqueries[..own], &target, "UPDATE")?;
     }
     let sources: Vec<usize> = numbers.iter().map(|(source, _)| *source).collect();
@@ -276,7 +276,7 @@ fn delete_views(context: &PlanContext<'_>, delete: &ast::JoinedDelete) -> Result
     found.sort_by_key(|(source, _)| *source);
     let tables = open_targets(context, &mut block, &found, Privileges::DELETE, "DELETE")?;
     for (table, (_, owner)) in tables.iter().zip(&found) {
-        let target = Target { table, alias: &owner.alias, view: owner.view.as_deref() };
+        let target = Target { table, alias: &owner.alias, view: owner.view.as_deref(), read_as: None };
         target_reads::check(&block.subqueries[..own], &target, "DELETE")?;
     }
     let mut targets = Vec::with_capacity(found.len());

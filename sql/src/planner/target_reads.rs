@@ -1,7 +1,8 @@
 //! A change must not read its own table in a subquery: MySQL's 1093, and 1443 where a view stands between.
 //!
 //! Tables that are joined are not meant, nor is INSERT ... SELECT, whose rows are all found before the first is inserted.
-//! A derived table is made as a whole, and so is a view that cannot be merged: these may read the table.
+//! A derived table is made as a whole, and so is a view that cannot be merged: these may read the table. INSERT ... VALUES may
+//! also read it by another name: each row's subqueries are read to their end before that row goes in.
 
 use storage::{Definition, Table};
 
@@ -15,6 +16,8 @@ pub(super) struct Target<'a> {
     pub table: &'a Table,
     pub alias: &'a str,
     pub view: Option<&'a Definition>,
+    /// Only reads by this name are refused; `None`: reads by any name.
+    pub read_as: Option<&'a str>,
 }
 
 /// How a subquery comes to a table.
@@ -27,7 +30,7 @@ enum Way<'q> {
 /// 1093 or 1443 if one of the subqueries reads the table. `statement`: UPDATE, DELETE, INSERT.
 pub(super) fn check(subqueries: &[Subquery], target: &Target<'_>, statement: &str) -> Result<()> {
     let refused = subqueries.iter().find_map(|subquery| {
-        find(&subquery.query, target.table, &mut |way| {
+        find(&subquery.query, target, &mut |way| {
             let (through, is_same) = match &way {
                 Way::Itself => (target.alias, target.view.is_none()),
                 Way::View(source, derived) => {
@@ -47,21 +50,23 @@ pub(super) fn check(subqueries: &[Subquery], target: &Target<'_>, statement: &st
 }
 
 /// Describes the first way by which a query reads a table.
-fn find(query: &Query, table: &Table, describe: &mut dyn FnMut(Way<'_>) -> Error) -> Option<Error> {
+fn find(query: &Query, target: &Target<'_>, describe: &mut dyn FnMut(Way<'_>) -> Error) -> Option<Error> {
     match query {
         Query::Block(block) => {
             let of_source = |source: &Source, describe: &mut dyn FnMut(Way<'_>) -> Error| match &source.kind {
-                SourceKind::Table(own) if own.id == table.id => Some(describe(Way::Itself)),
+                SourceKind::Table(own) if own.id == target.table.id => {
+                    target.read_as.is_none_or(|name| *source.alias == *name).then(|| describe(Way::Itself))
+                }
                 SourceKind::Derived(derived) if is_merged(derived) => {
                     // The outermost view is the one that the statement names.
-                    find(&derived.query.borrow(), table, &mut |_| describe(Way::View(source, derived)))
+                    find(&derived.query.borrow(), target, &mut |_| describe(Way::View(source, derived)))
                 }
                 _ => None,
             };
             let found = block.sources.iter().find_map(|source| of_source(source, describe));
-            found.or_else(|| block.subqueries.iter().find_map(|inner| find(&inner.query, table, describe)))
+            found.or_else(|| block.subqueries.iter().find_map(|inner| find(&inner.query, target, describe)))
         }
-        Query::Union(union) => union.parts.iter().find_map(|part| find(part, table, describe)),
+        Query::Union(union) => union.parts.iter().find_map(|part| find(part, target, describe)),
         Query::Recursive(_) | Query::Working(_) => None,
     }
 }

@@ -100,7 +100,7 @@ fn rows(
         _ => return Err(refused()),
     };
     // Behind the statement's subqueries stand those of the view.
-    let target = Target { table: &table, alias: shown, view: Some(definition) };
+    let target = Target { table: &table, alias: shown, view: Some(definition), read_as: None };
     target_reads::check(&block.subqueries[..own], &target, statement)?;
     target_reads::check(&block.subqueries[own..], &target, statement).map_err(|_| refused())?;
     Ok((block, Some(table)))
