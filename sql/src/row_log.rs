@@ -4,7 +4,7 @@
 //!   CREATE TABLE        with START TRANSACTION, behind BEGIN: the rows are those of the new table
 //!   statement begins    a mark in the cache
 //!   row changes         BEGIN, if it is the first of the transaction
-//!                       Table_map, if it is the first of the table in this statement
+//!                       Table_map, if the rows before are not those of the table
 //!                       rows, collected into one event up to binlog_row_event_max_size
 //!   statement ends      the last rows event says so; or everything behind the mark is cut off
 //!   COMMIT              Xid; the cache becomes part of the engine's commit
@@ -12,6 +12,10 @@
 //!   XA START            a branch of a distributed transaction has it in the place of BEGIN, and in that of Xid
 //!   XA END, XA_prepare  these, whether it is prepared or committed in one phase
 //! ```
+//!
+//! A statement that changes several tables, by a trigger or by a join, does not know at its first row which ones. MariaDB's
+//! replicas stop at a Table_map behind rows that do not end a statement, so to the log each run of rows of one table is a
+//! statement (`mariadb_replica::statements_that_change_several_tables`).
 //!
 //! Images are made of the stored bytes that go to storage anyway. Changes that storage makes by itself, along foreign
 //! keys, are not logged, as in MySQL: a replica makes them itself.
@@ -585,7 +589,7 @@ impl RowLog {
         }
     }
 
-    /// Logs the table's description if the statement has not yet. Returns its place among the statement's tables.
+    /// Logs the table's description unless the rows before are its own. Returns its place among the tables that are known.
     fn map(&mut self, table: &Table) -> Result<usize> {
         if let Some(at) = self.mapped.iter().position(|mapped| mapped.table == table.id.0) {
             return Ok(at);
@@ -594,17 +598,16 @@ impl RowLog {
             self.mapped.push(Mapped { table: table.id.0, described: None });
             return Ok(self.mapped.len() - 1);
         }
-        self.close_event(false)?;
+        self.close_event(true)?;
+        self.mapped.retain(|mapped| mapped.described.is_none());
         if self.cache.is_empty() {
             self.append_begin()?;
         }
-        if !self.mapped.iter().any(|mapped| mapped.described.is_some())
-            && let Some(text) = &self.text
-        {
+        if let Some(text) = self.text.take() {
             let header = self.header(EventKind::ROWS_QUERY, flags::IGNORABLE);
             let append = |out: &mut Vec<u8>| {
                 out.push(text.len().min(255) as u8);
-                out.extend_from_slice(text);
+                out.extend_from_slice(&text);
             };
             self.cache.append(header, append).map_err(cannot_log)?;
         }
