@@ -194,8 +194,7 @@ impl Picture {
     }
 }
 
-/// The last deadlock as text. The first reader after the deadlock writes it: the victim, as a rule, while the
-/// statements of the other members can still be seen.
+/// The last deadlock as text.
 pub fn last_deadlock(instance: &Instance, moment: &str) -> Option<String> {
     let report = instance.engine.last_deadlock()?;
     let mut last = instance.deadlock.lock();

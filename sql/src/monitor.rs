@@ -24,11 +24,13 @@
 mod transactions;
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use format::value::{DateTime, Zone};
 use storage::{EngineStatus, ForeignKeyReport, PageCleanerStatus};
 
 use crate::information_schema::Facts;
+use crate::instance::Instance;
 use crate::locks::{self, Picture};
 
 /// The whole text.
@@ -70,6 +72,19 @@ fn moment_of(since: std::time::Duration, zone: Zone) -> String {
         moment.write(0, &mut text);
     }
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Deadlocks are written down when they happen: while all their members still have the statements that met
+/// (`tools::percona_toolkit_changes_a_table_and_reads_a_deadlock`).
+pub fn witness_deadlocks(instance: &Arc<Instance>) {
+    instance.engine.on_deadlock(|| {
+        let instance = Arc::downgrade(instance);
+        Box::new(move || {
+            if let Some(instance) = instance.upgrade() {
+                let _ = locks::last_deadlock(&instance, &moment(instance.variables.system_zone()));
+            }
+        })
+    });
 }
 
 /// The text so far.

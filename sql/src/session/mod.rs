@@ -260,6 +260,7 @@ impl Session {
         let variables = SessionVariables::new(&instance.variables);
         let measure = measure::Measure::new(instance.statements.register(process.id.into()));
         status.belongs_to(process.id);
+        crate::monitor::witness_deadlocks(&instance);
         Session {
             instance,
             process,

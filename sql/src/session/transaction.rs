@@ -248,10 +248,6 @@ impl Session {
 
     /// Ends a transaction that an error has lost.
     pub(super) fn lose_transaction(&mut self, trx: Trx, error: &Error) {
-        if error.code == 1213 {
-            // Now, while the statements of the other members can be seen.
-            let _ = crate::locks::last_deadlock(&self.instance, &crate::monitor::moment(self.zone()));
-        }
         self.end_transaction();
         self.reset_row_log();
         self.branch_lost(error);

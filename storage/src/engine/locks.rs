@@ -116,6 +116,12 @@ impl Engine {
         self.inner.locks.last_deadlock()
     }
 
+    /// Calls `witness` at each deadlock, once its victim is known and before it is rolled back: the others still wait. The
+    /// first one counts.
+    pub fn on_deadlock(&self, witness: impl FnOnce() -> Box<dyn Fn() + Send + Sync>) {
+        self.inner.deadlock_witness.get_or_init(witness);
+    }
+
     /// Names and key of one lock. None: the table is gone.
     pub fn name_lock(&self, owner: TrxId, request: LockRequest) -> Option<RecordLock> {
         let lock = LockInfo { owner, request, waiting: false, blocked_by: None };

@@ -49,8 +49,8 @@ mod undo_truncation;
 mod unfinished;
 mod xa;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use format::ids::SpaceId;
@@ -110,6 +110,8 @@ struct Inner {
     store: Arc<Store>,
     undo: UndoSpace,
     locks: LockTable,
+    /// Is told of a deadlock before its victim is rolled back.
+    deadlock_witness: OnceLock<Box<dyn Fn() + Send + Sync>>,
     registry: Registry,
     dictionary: Dictionary,
     purge_view: row::PurgeView,
@@ -169,6 +171,7 @@ impl Engine {
             store: opened.store,
             undo: opened.undo,
             locks: opened.locks,
+            deadlock_witness: OnceLock::new(),
             registry: opened.registry,
             dictionary: opened.dictionary,
             purge_view: opened.purge_view,

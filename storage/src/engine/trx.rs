@@ -446,6 +446,9 @@ impl Trx {
     fn failed(&mut self, error: Error, before: Savepoint) -> Error {
         self.engine.inner.store.pool().report_damage(&error);
         if error.rolls_back_transaction() {
+            if let (Error::Deadlock, Some(witness)) = (&error, self.engine.inner.deadlock_witness.get()) {
+                witness();
+            }
             self.undo_all();
             return error;
         }
