@@ -256,11 +256,13 @@ impl Query {
         for &source in &self.looked_for {
             counts[self.sources[source].word_number] += words(source);
         }
+        // Statistics may not know of the first row yet, which is found all the same.
+        let rows = rows.max(1);
         let weight = |count: &u64| match *count {
             0 => 0.0,
             // A word that all rows have counts for little, and not for nothing.
             count if count == rows => 1.0001_f64.log10(),
-            count => (rows.max(1) as f64 / count as f64).log10(),
+            count => (rows as f64 / count as f64).log10(),
         };
         Relevance { weights: counts.iter().map(weight).collect() }
     }
