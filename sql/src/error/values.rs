@@ -85,13 +85,14 @@ impl Error {
         Error::new(1140, b"42000", text)
     }
 
-    /// Two collations of one comparison. Coercibilities are written IMPLICIT, EXPLICIT, NONE, COERCIBLE ...
-    pub fn collation_mix(left: (&str, &str), right: (&str, &str), operation: &str) -> Error {
-        let text = format!(
-            "Illegal mix of collations ({},{}) and ({},{}) for operation '{operation}'",
-            left.0, left.1, right.0, right.1
-        );
-        Error::new(1267, b"HY000", text)
+    /// The collations of an operation's texts. Coercibilities are written IMPLICIT, EXPLICIT, NONE, COERCIBLE ...
+    pub fn collation_mix(texts: &[(&str, &str)], operation: &str) -> Error {
+        let (code, among) = match texts {
+            [a, b] => (1267, format!(" ({},{}) and ({},{})", a.0, a.1, b.0, b.1)),
+            [a, b, c] => (1270, format!(" ({},{}), ({},{}), ({},{})", a.0, a.1, b.0, b.1, c.0, c.1)),
+            _ => (1271, String::new()),
+        };
+        Error::new(code, b"HY000", format!("Illegal mix of collations{among} for operation '{operation}'"))
     }
 
     pub fn operand_columns(count: usize) -> Error {

@@ -13,7 +13,7 @@ use super::cast::{cast, extract};
 use super::compare::compare_op;
 use super::datum::Number;
 use super::functions::Call;
-use super::strings::{in_charset, set_names, to_charset, trim};
+use super::strings::{exactly_in, in_charset, set_names, to_charset, trim};
 use super::temporal::{self, Zeros};
 use super::{Datum, EvalContext, Expr, Fields, Node, arrays, json};
 use crate::error::{Error, Result};
@@ -143,12 +143,15 @@ impl Expr {
                 }
             }
             Node::Cast { expr, to } => cast(expr.eval(context, row)?, expr, to, &self.ty, context),
-            Node::ToCharset { expr, to } => {
+            Node::ToCharset { expr, to, refused } => {
                 let value = expr.eval(context, row)?;
                 if value.is_null() {
                     return Ok(value);
                 }
                 let from = if expr.ty.is_string() { expr.ty.charset() } else { Charset::Ascii };
+                if let Some(error) = refused.as_deref().filter(|_| from != Charset::Binary) {
+                    return exactly_in(value.into_text(&expr.ty), from, *to, error);
+                }
                 Ok(to_charset(value.into_text(&expr.ty), from, *to, context).map_or(Datum::Null, Datum::Bytes))
             }
             Node::Retyped(expr) => match expr.eval(context, row)? {

@@ -94,6 +94,7 @@ use std::sync::Arc;
 use format::collation::{Charset, CollationId};
 use format::value::{ColumnType, Value};
 
+use crate::error::Error;
 use crate::parser::ast::{BinaryOp, CastType, IntervalUnit, TrimSide, VariableScope};
 use crate::types::{Kind, TypeInfo};
 
@@ -257,10 +258,12 @@ pub enum Node {
         expr: Box<Expr>,
         elements: ColumnType,
     },
-    /// The value as a string in another character set; numbers become text.
+    /// The value as a string in another character set; numbers become text. `refused` is the error where a character has
+    /// no place in it, without which it becomes `?`.
     ToCharset {
         expr: Box<Expr>,
         to: Charset,
+        refused: Option<Box<Error>>,
     },
     /// The same bytes under another type: COLLATE.
     Retyped(Box<Expr>),

@@ -50,7 +50,7 @@ pub fn comparison_of(left: &TypeInfo, right: &TypeInfo, operation: &str) -> Resu
         return Ok(if other.is_string() { Comparison::String(other.collation) } else { Comparison::Integer });
     }
     if left.kind == Kind::Parameter || right.kind == Kind::Parameter {
-        let collation = aggregate_collations(&[*left, *right], operation)?.0;
+        let collation = comparing_collation(&[*left, *right], operation)?;
         let other = if left.kind == Kind::Parameter { right } else { left };
         return Ok(if other.has_date() { Comparison::DateTime } else { Comparison::ByValue(collation) });
     }
@@ -58,7 +58,7 @@ pub fn comparison_of(left: &TypeInfo, right: &TypeInfo, operation: &str) -> Resu
         return Ok(Comparison::Json);
     }
     if left.is_string() && right.is_string() {
-        return Ok(Comparison::String(aggregate_collations(&[*left, *right], operation)?.0));
+        return Ok(Comparison::String(comparing_collation(&[*left, *right], operation)?));
     }
     if left.has_date() || right.has_date() {
         return Ok(Comparison::DateTime);
@@ -89,7 +89,7 @@ pub fn aggregate_collations(types: &[TypeInfo], operation: &str) -> Result<(Coll
         let next = (ty.collation, ty.coercibility);
         result = Some(match result {
             None => next,
-            Some(current) => stronger(current, next).ok_or_else(|| mix(current, next, operation))?,
+            Some(current) => stronger(current, next).ok_or_else(|| mix(types, operation))?,
         });
     }
     match result {
@@ -98,9 +98,21 @@ pub fn aggregate_collations(types: &[TypeInfo], operation: &str) -> Result<(Coll
     }
 }
 
-fn mix(left: (CollationId, Coercibility), right: (CollationId, Coercibility), operation: &str) -> Error {
-    let name = |(id, coercibility): (CollationId, Coercibility)| {
-        let strength = match coercibility {
+/// As [`aggregate_collations`], for texts that are compared: two columns of different collations, neither of them `_bin`,
+/// can make one text, but nothing tells whether they are equal.
+pub fn comparing_collation(types: &[TypeInfo], operation: &str) -> Result<CollationId> {
+    let (id, coercibility) = aggregate_collations(types, operation)?;
+    if coercibility == Coercibility::None && types.iter().filter(|ty| ty.is_string()).count() > 1 {
+        return Err(mix(types, operation));
+    }
+    Ok(id)
+}
+
+/// The texts among `types` have no collation in common.
+pub fn mix(types: &[TypeInfo], operation: &str) -> Error {
+    let texts: Vec<_> = types.iter().filter(|ty| ty.is_string()).collect();
+    let names = texts.iter().map(|ty| {
+        let strength = match ty.coercibility {
             Coercibility::Explicit => "EXPLICIT",
             Coercibility::None => "NONE",
             Coercibility::Implicit => "IMPLICIT",
@@ -109,9 +121,9 @@ fn mix(left: (CollationId, Coercibility), right: (CollationId, Coercibility), op
             Coercibility::Numeric => "NUMERIC",
             Coercibility::Ignorable => "IGNORABLE",
         };
-        (collation(id).name, strength)
-    };
-    Error::collation_mix(name(left), name(right), operation)
+        (collation(ty.collation).name, strength)
+    });
+    Error::collation_mix(&names.collect::<Vec<_>>(), operation)
 }
 
 /// Which of two collations holds. None: neither, error 1267.

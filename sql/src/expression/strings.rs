@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use format::collation::{Charset, convert};
 
 use super::{Datum, EvalContext};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::parser::ast::TrimSide;
 use crate::types::TypeInfo;
 
@@ -104,6 +104,18 @@ pub fn to_charset<'a>(
         }
     }
     Some(Cow::Owned(out))
+}
+
+/// The text in another character set, all of it.
+pub fn exactly_in<'a>(text: Cow<'a, [u8]>, from: Charset, to: Charset, refused: &Error) -> Result<Datum<'a>> {
+    if from.has_same_bytes(&text, to) {
+        return Ok(Datum::Bytes(text));
+    }
+    let mut converted = Vec::with_capacity(text.len());
+    match convert(&text, from, to, &mut converted) {
+        true => Ok(Datum::bytes(converted)),
+        false => Err(refused.clone()),
+    }
 }
 
 /// How much text is converted before the length of the result is looked at.

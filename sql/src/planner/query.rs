@@ -21,7 +21,7 @@ use super::{OutputColumn, PlanContext, SetLink, nest};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope, common_type};
 use crate::parser::ast::{self, Body, ColumnName, Limit, OrderItem, Query, Select, SelectItem, SetOperator};
-use crate::types::TypeInfo;
+use crate::types::{Coercibility, TypeInfo};
 
 /// How deep queries may be nested: each level takes stack.
 const DEPTH_MAX: usize = 60;
@@ -250,6 +250,9 @@ pub(super) fn finish_union(
         for (at, column) in columns.iter_mut().enumerate() {
             let types: Vec<TypeInfo> = parts.iter().map(|part| part.columns()[at].ty).collect();
             column.ty = common_type(&types, context.eval.connection, "UNION")?;
+            if column.ty.is_string() && column.ty.coercibility == Coercibility::None {
+                return Err(Error::collation_mix(&[], "UNION"));
+            }
             column.column_type = column.ty.column_type();
             column.origin = None;
         }

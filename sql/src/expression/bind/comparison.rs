@@ -5,8 +5,8 @@ use format::value::{Value, Zone, parse_datetime, parse_time};
 
 use super::{Binder, Subquery, condition};
 use crate::error::{Error, Result};
-use crate::expression::functions::{self, agree, as_number, convert_charset};
-use crate::expression::rule::{Comparison, aggregate_collations, comparison_of};
+use crate::expression::functions::{self, agree, agree_to_compare, as_number, convert_charset, convert_exactly};
+use crate::expression::rule::{Comparison, comparing_collation, comparison_of};
 use crate::expression::temporal::comparison_moment;
 use crate::expression::{Expr, Node, typing};
 use crate::parser::ast::{self, BinaryOp, Query};
@@ -108,6 +108,7 @@ impl Binder<'_> {
         if left.ty.is_string() && right.ty.is_string() && (functions::is_wide(left) || functions::is_wide(right)) {
             functions::widen_literals(&mut [&mut *left, &mut *right]);
         }
+        functions::yield_variables(&mut [&mut *left, &mut *right]);
         let how = comparison_of(&left.ty, &right.ty, operation)?;
         if !matches!(how, Comparison::String(_) | Comparison::ByValue(_)) {
             functions::in_utf8(left);
@@ -115,8 +116,9 @@ impl Binder<'_> {
         }
         match how {
             Comparison::String(id) => {
-                convert_charset(left, collation(id).charset);
-                convert_charset(right, collation(id).charset);
+                let types = [left.ty, right.ty];
+                convert_exactly(left, collation(id).charset, &types, operation);
+                convert_exactly(right, collation(id).charset, &types, operation);
             }
             Comparison::DateTime | Comparison::Time => {
                 // A constant number may be a date, which its value tells; other numbers compare as numbers.
@@ -219,7 +221,7 @@ impl Binder<'_> {
         let mut operands = [self.bind(expr)?, self.bind(low)?, self.bind(high)?];
         let is_json = operands.iter().any(|operand| operand.ty.kind == Kind::Json);
         if !is_json && operands.iter().all(|operand| operand.ty.is_string()) {
-            let id = agree(&mut operands, self.connection, "between")?.0;
+            let id = agree_to_compare(&mut operands, self.connection, "between")?;
             let how = if operands.iter().any(|operand| operand.ty.kind == Kind::Parameter) {
                 Comparison::ByValue(id)
             } else {
@@ -315,7 +317,7 @@ impl Binder<'_> {
         }
         let mut hows = Vec::with_capacity(row.len());
         for (at, (expr, column)) in row.iter_mut().zip(&subquery.columns).enumerate() {
-            let how = comparison_of(&expr.ty, column, "in")?;
+            let how = comparison_of(&expr.ty, column, "=")?;
             self.agree_with_subquery(expr, &subquery, at, how)?;
             hows.push(how);
         }
@@ -476,16 +478,19 @@ fn as_strings(value: &mut Expr, others: &mut [(Comparison, Expr)], operation: &s
         all.push(&mut *value);
         functions::widen_literals(&mut all);
     }
+    let mut all: Vec<&mut Expr> = others.iter_mut().map(|(_, other)| other).collect();
+    all.push(&mut *value);
+    functions::yield_variables(&mut all);
     let types: Vec<TypeInfo> = std::iter::once(value.ty).chain(others.iter().map(|(_, other)| other.ty)).collect();
-    let id = aggregate_collations(&types, operation)?.0;
+    let id = comparing_collation(&types, operation)?;
     let charset = collation(id).charset;
-    convert_charset(value, charset);
+    convert_exactly(value, charset, &types, operation);
     for (how, other) in others {
         *how = match (value.ty.kind, other.ty.kind) {
             (Kind::Parameter, _) | (_, Kind::Parameter) => Comparison::ByValue(id),
             _ => Comparison::String(id),
         };
-        convert_charset(other, charset);
+        convert_exactly(other, charset, &types, operation);
     }
     Ok(())
 }

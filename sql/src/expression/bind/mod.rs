@@ -25,7 +25,7 @@ use storage::Table;
 use super::arrays;
 use super::bit_strings;
 use super::fulltext::Search;
-use super::functions::{self, Typing, agree, agree_on_text, as_number, convert_charset};
+use super::functions::{self, Typing, agree_on_text, agree_to_compare, as_number, convert_charset};
 use super::pattern::{self, Regex};
 use super::rule::comparison_of;
 use super::{Expr, Node, Sequence, SessionState, StoredFunctions, typing};
@@ -240,7 +240,7 @@ impl<'a> Binder<'a> {
                     }
                     None => None,
                 };
-                let id = agree(&mut operands, self.connection, "like")?.0;
+                let id = agree_to_compare(&mut operands, self.connection, "like")?;
                 if let Some(escape) = &mut escape {
                     convert_charset(escape, collation(id).charset);
                 }
@@ -250,7 +250,7 @@ impl<'a> Binder<'a> {
             }
             ast::Expr::Regexp { expr, pattern, negated } => {
                 let mut operands = [self.bind(expr)?, self.bind(pattern)?];
-                let id = agree(&mut operands, self.connection, "regexp")?.0;
+                let id = agree_to_compare(&mut operands, self.connection, "regexp")?;
                 let compiled = match constant_text(&operands[1]) {
                     Some(text) => Some(Arc::new(pattern::compile(text, id)?)),
                     None => None,
@@ -317,7 +317,7 @@ impl<'a> Binder<'a> {
                 let mut ty = TypeInfo::string(length, charset.collation_given(self.utf8mb4), Coercibility::Implicit);
                 ty.nullable = expr.ty.nullable || self.may_be_lost(&expr.ty, &ty);
                 ty = self.made_text(ty);
-                Ok(Expr { node: Node::ToCharset { expr: Box::new(expr), to: charset }, ty })
+                Ok(Expr { node: Node::ToCharset { expr: Box::new(expr), to: charset, refused: None }, ty })
             }
             ast::Expr::Collate { expr, collation } => self.collate(expr, collation),
             ast::Expr::Binarily(expr) => {
@@ -368,11 +368,13 @@ impl<'a> Binder<'a> {
                 Ok(condition(Node::Exists { query: subquery.id }, false))
             }
             ast::Expr::Quantified { expr, op, all, query } => {
-                // Rows are equal to one of those of a subquery, or to none; they have no other comparison.
+                // Rows, also of a subquery, are equal to one of those of a subquery, or to none; they have no other
+                // comparison.
                 match (op, all) {
-                    _ if !matches!(**expr, ast::Expr::Row(_)) => {}
+                    _ if !matches!(**expr, ast::Expr::Row(_) | ast::Expr::Subquery(_)) => {}
                     (BinaryOp::Equal, false) => return self.in_query(expr, query, false),
                     (BinaryOp::NotEqual, true) => return self.in_query(expr, query, true),
+                    _ if matches!(**expr, ast::Expr::Subquery(_)) => {}
                     _ => return Err(Error::operand_columns(1)),
                 }
                 let mut expr = self.bind(expr)?;
@@ -579,7 +581,7 @@ impl<'a> Binder<'a> {
         }
         let charset = args[0].ty.charset();
         let ty = TypeInfo::string(against.ty.length, args[0].ty.collation, Coercibility::Implicit);
-        args.push(Expr { node: Node::ToCharset { expr: Box::new(against), to: charset }, ty });
+        args.push(Expr { node: Node::ToCharset { expr: Box::new(against), to: charset, refused: None }, ty });
         let search = Arc::new(Search { table, index, mode: written.mode });
         Ok(Expr { node: Node::Match { search, args }, ty: TypeInfo::double().not_null() })
     }

@@ -55,7 +55,7 @@ use format::value::{Date, DateTime, Decimal, Time, Value};
 use rustc_hash::FxHashMap;
 
 use super::memory::Charge;
-use super::rule::aggregate_collations;
+use super::rule::{self, aggregate_collations, comparing_collation};
 use super::temporal::Zeros;
 use super::{Datum, EvalContext, Expr, Fields, Node};
 use crate::error::{Error, Result};
@@ -236,6 +236,12 @@ impl Typing<'_> {
         agree(&mut self.args[from..to], self.connection, self.name)
     }
 
+    /// As [`agree`](Self::agree), for texts that are compared.
+    pub fn agree_to_compare(&mut self, from: usize, to: usize) -> Result<CollationId> {
+        let to = to.min(self.args.len());
+        agree_to_compare(&mut self.args[from..to], self.connection, self.name)
+    }
+
     /// The collation of one argument. Others become texts of its character set, those that have no such text are
     /// error 3854.
     pub fn decided_by(&mut self, index: usize, others: &[usize]) -> Result<(CollationId, Coercibility)> {
@@ -298,6 +304,11 @@ pub mod typings {
         Ok(TypeInfo::bigint(21))
     }
 
+    /// True or false, which JSON tells from 1 and 0.
+    pub fn truth(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+        Ok(TypeInfo::boolean().nullable(typing.any_nullable()))
+    }
+
     pub fn bigint_unsigned(typing: &mut Typing<'_>) -> Result<TypeInfo> {
         Ok(TypeInfo::bigint_unsigned(21).nullable(typing.any_nullable()))
     }
@@ -323,17 +334,53 @@ pub fn agree(args: &mut [Expr], connection: CollationId, operation: &str) -> Res
     if args.iter().any(is_wide) {
         widen_literals(&mut args.iter_mut().collect::<Vec<_>>());
     }
+    for arg in args.iter_mut().filter(|arg| arg.ty.kind == Kind::Bit) {
+        bits_as_bytes(arg);
+    }
     let types: Vec<TypeInfo> = args.iter().map(|arg| arg.ty).collect();
     let (mut id, mut coercibility) = aggregate_collations(&types, operation)?;
     if coercibility == Coercibility::Numeric && !types.iter().any(TypeInfo::is_string) {
-        // No string among them: numbers print in the connection's character set.
-        (id, coercibility) = (connection, Coercibility::Literal);
+        // No string among them: numbers print in the connection's character set, and NULL is of none.
+        (id, coercibility) = match types.iter().all(|ty| ty.kind == Kind::Null) {
+            true => (CollationId::BINARY, Coercibility::Ignorable),
+            false => (connection, Coercibility::Literal),
+        };
     }
     let charset = collation(id).charset;
     for arg in args {
-        convert_charset(arg, charset);
+        convert_exactly(arg, charset, &types, operation);
     }
     Ok((id, coercibility))
+}
+
+/// The bits of a column are bytes where a text is wanted.
+fn bits_as_bytes(arg: &mut Expr) {
+    let bits = std::mem::replace(arg, Expr::null());
+    let bytes = bits.ty.length.div_ceil(8);
+    let ty = TypeInfo::string(bytes, CollationId::BINARY, Coercibility::Implicit).nullable(bits.ty.nullable);
+    *arg = Expr { node: Node::Cast { expr: Box::new(bits), to: CastType::Binary { bytes: None } }, ty };
+}
+
+/// A user variable has the collation of the connection that set it, which a client of MySQL chooses for another server's
+/// columns. So beside other texts of its character set it compares by their collation, where MySQL has error 1267.
+pub fn yield_variables(args: &mut [&mut Expr]) {
+    let is_variable = |arg: &Expr| matches!(arg.node, Node::UserVariable(_));
+    let strength = |arg: &Expr| (arg.ty.is_string() && !is_variable(arg)).then_some(arg.ty.coercibility);
+    if args.iter().any(|arg| is_variable(arg))
+        && args.iter().any(|arg| strength(arg).is_some_and(|strength| strength <= Coercibility::Implicit))
+    {
+        let charset = args.iter().find(|arg| strength(arg) == Some(Coercibility::Implicit)).map(|arg| arg.ty.charset());
+        for arg in args.iter_mut().filter(|arg| is_variable(arg) && Some(arg.ty.charset()) == charset) {
+            arg.ty.coercibility = Coercibility::SystemConstant;
+        }
+    }
+}
+
+/// As [`agree`], for texts that are compared.
+pub fn agree_to_compare(args: &mut [Expr], connection: CollationId, operation: &str) -> Result<CollationId> {
+    yield_variables(&mut args.iter_mut().collect::<Vec<_>>());
+    comparing_collation(&args.iter().map(|arg| arg.ty).collect::<Vec<_>>(), operation)?;
+    Ok(agree(args, connection, operation)?.0)
 }
 
 /// As [`agree`], where bytes among texts have to be text: error 3854 for those that are none.
@@ -349,26 +396,39 @@ pub fn agree_on_text(
     Ok((id, coercibility))
 }
 
-/// Wraps a string expression of another character set. Numbers are ASCII and fit anywhere.
-pub fn convert_charset(arg: &mut Expr, charset: Charset) {
+/// Wraps a string expression of another character set; false: it has this one. Numbers are ASCII and fit anywhere.
+pub fn convert_charset(arg: &mut Expr, charset: Charset) -> bool {
     let from = arg.ty.charset();
     if !arg.ty.is_string() && charset.is_wide() && arg.ty.kind != Kind::Null {
         // A number has no text in such a set until it is converted.
         let ty = TypeInfo::string(arg.ty.length, charset.default_collation(), Coercibility::Numeric);
         let ty = ty.nullable(arg.ty.nullable);
         let inner = std::mem::replace(arg, Expr::null());
-        *arg = Expr { node: Node::ToCharset { expr: Box::new(inner), to: charset }, ty };
-        return;
+        *arg = Expr { node: Node::ToCharset { expr: Box::new(inner), to: charset, refused: None }, ty };
+        return true;
     }
     // Bytes become whole units of a wide set.
     let is_verbatim = from.converts_verbatim(charset) && !charset.is_wide();
     if !arg.ty.is_string() || from == charset || charset == Charset::Binary || is_verbatim {
-        return;
+        return false;
     }
     let mut ty = arg.ty.stored();
     ty.collation = charset.default_collation();
     let inner = std::mem::replace(arg, Expr::null());
-    *arg = Expr { node: Node::ToCharset { expr: Box::new(inner), to: charset }, ty };
+    *arg = Expr { node: Node::ToCharset { expr: Box::new(inner), to: charset, refused: None }, ty };
+    true
+}
+
+/// As [`convert_charset`], for one of several texts that agree on a collation: they do not, with error 1267, where a literal
+/// has a character that the others cannot have. A column with `?` is not equal to it.
+pub fn convert_exactly(arg: &mut Expr, charset: Charset, types: &[TypeInfo], operation: &str) {
+    let is_unicode = matches!(charset, Charset::Utf8mb4 | Charset::Wide(_));
+    if convert_charset(arg, charset)
+        && !is_unicode
+        && let Node::ToCharset { refused, .. } = &mut arg.node
+    {
+        *refused = Some(Box::new(rule::mix(types, operation)));
+    }
 }
 
 /// Makes a string expression one of a character set, whatever its own is. Numbers are ASCII and fit anywhere.
@@ -431,7 +491,9 @@ pub fn widen_literals(args: &mut [&mut Expr]) {
                 arg.node = Node::Constant(Value::Bytes(text));
                 arg.ty.collation = charset.default_collation();
             }
-            None => convert_charset(arg, charset),
+            None => {
+                convert_charset(arg, charset);
+            }
         }
     }
 }
@@ -444,7 +506,7 @@ pub fn in_utf8(arg: &mut Expr) {
     let mut ty = arg.ty.stored();
     ty.collation = collation(ty.collation).in_utf8();
     let inner = std::mem::replace(arg, Expr::null());
-    *arg = Expr { node: Node::ToCharset { expr: Box::new(inner), to: Charset::Utf8mb4 }, ty };
+    *arg = Expr { node: Node::ToCharset { expr: Box::new(inner), to: Charset::Utf8mb4, refused: None }, ty };
 }
 
 /// An expression that gives UTF-8 whatever the character set of its type is: converted to that one.
@@ -455,7 +517,7 @@ pub fn from_utf8(expr: Expr) -> Expr {
     let (ty, to) = (expr.ty, expr.ty.charset());
     let mut inner = expr;
     inner.ty.collation = collation(ty.collation).in_utf8();
-    Expr { node: Node::ToCharset { expr: Box::new(inner), to }, ty }
+    Expr { node: Node::ToCharset { expr: Box::new(inner), to, refused: None }, ty }
 }
 
 /// A call of a function with arguments that its typing has seen.

@@ -23,7 +23,7 @@ pub const FUNCTIONS: &[Function] = &[
 
 /// Positions: the arguments that are strings compare by one collation.
 fn search_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    typing.agree(0, 2)?;
+    typing.agree_to_compare(0, 2)?;
     typings::int(typing)
 }
 
