@@ -214,6 +214,9 @@ fn new_row(
     Ok(Some(row.clone()))
 }
 
+/// The bytes of a hidden key.
+const ROW_ID_BYTES: usize = 6;
+
 /// A row as it is now; None: it is there no more.
 fn read_again(
     environment: &Environment<'_>,
@@ -240,7 +243,12 @@ fn read_again(
     let all = ColumnSet::first(table.columns.len());
     let mut now = Row::new();
     let mut trx = environment.trx.borrow_mut();
-    let key = &key[..parts.len()];
+    let row_id = row.row_id.to_be_bytes();
+    let hidden_key = [Some(&row_id[row_id.len() - ROW_ID_BYTES..])];
+    let key = match table.indexes[0].is_hidden() {
+        true => &hidden_key,
+        false => &key[..parts.len()],
+    };
     let found = match division {
         None => trx.get(table, 0, key, ReadMode::EXCLUSIVE, &all, &mut now).or_sql()?,
         Some(division) => {

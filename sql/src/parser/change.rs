@@ -11,7 +11,11 @@ impl Parser<'_> {
         self.advance();
         let hints = self.hints();
         let mut ignore = false;
-        while let Some(option) = self.take_any_word(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE"]) {
+        let options: &[&str] = match replace {
+            true => &["LOW_PRIORITY", "DELAYED"],
+            false => &["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE"],
+        };
+        while let Some(option) = self.take_any_word(options) {
             ignore |= option == "IGNORE";
         }
         self.take_word("INTO");

@@ -140,7 +140,7 @@ impl Parser<'_> {
             return false;
         }
         let inner = (1..).take_while(|ahead| self.is_symbol_at(*ahead, "(")).count();
-        let mut open = inner + 1;
+        let (mut open, mut lowest) = (inner + 1, inner + 1);
         for ahead in inner + 1.. {
             let token = self.peek_at(ahead);
             match (token.kind, self.bytes(token)) {
@@ -150,10 +150,15 @@ impl Parser<'_> {
                     if open == 0 {
                         return true;
                     }
+                    // Parentheses behind an inner query are those of what follows it.
+                    if open >= lowest {
+                        continue;
+                    }
+                    lowest = open;
                     // Behind an inner query only what continues a query may follow.
                     let words = ["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT", "FOR", "LOCK", "INTO"];
                     let continues = words.iter().any(|word| self.is_word_at(ahead + 1, word));
-                    if open <= inner && !continues && !self.is_symbol_at(ahead + 1, ")") {
+                    if !continues && !self.is_symbol_at(ahead + 1, ")") {
                         return false;
                     }
                 }

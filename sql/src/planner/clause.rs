@@ -116,7 +116,8 @@ impl<'a> Clause<'a> {
             Lookup::GroupedColumn(aliases) => match self.found(name) {
                 Ok(None) => self.alias(name, aliases),
                 Ok(Some(found)) => {
-                    if let Ok(Some(alias)) = self.alias(name, aliases)
+                    // Two columns of the name that are selected are ambiguous, even where USING makes one of them.
+                    if let Some(alias) = self.alias(name, aliases)?
                         && !is_same(&alias, &found)
                     {
                         self.level
@@ -371,7 +372,11 @@ impl Scope for Clause<'_> {
             // In a subquery of ON DUPLICATE KEY UPDATE it is the row of the statement.
             return match self.level.parent {
                 Some(parent) => Ok(self.level.outer_value(parent.values_of(name)?)),
-                None => Err(Error::unknown_column(&display(name), self.name)),
+                // Elsewhere nothing is inserted.
+                None => match self.found(name)? {
+                    Some(_) => Ok(Expr::null()),
+                    None => Err(Error::unknown_column(&display(name), self.name)),
+                },
             };
         };
         let slot = self

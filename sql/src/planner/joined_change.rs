@@ -277,11 +277,12 @@ pub(super) fn check_keys(
 /// Whether the rows of a target may be changed by something else in the statement.
 fn reads_again(tables: &[Arc<Table>], table: &Arc<Table>) -> Result<bool> {
     let is_twice = tables.iter().filter(|other| Arc::ptr_eq(other, table)).count() > 1;
-    let has_key = !table.indexes[0].is_hidden();
-    if !has_key && (is_twice || tables.len() > 1 && table.is_related()) {
-        return Err(Error::unsupported("changes of several tables that depend on each other, without a primary key"));
+    let is_meant = is_twice || table.is_related();
+    // A row that moves to another partition has a new hidden key there.
+    if is_meant && table.indexes[0].is_hidden() && !table.partitions().is_empty() {
+        return Err(Error::unsupported("changes of a partitioned table under two names, without a primary key"));
     }
-    Ok(has_key && (is_twice || table.is_related()))
+    Ok(is_meant)
 }
 
 /// The columns of a target that its change needs: the log has whole rows.

@@ -347,6 +347,13 @@ impl<'a> Level<'a> {
         self.sources[source as usize].columns[column as usize].invisible
     }
 
+    /// Whether the column is one of a functional index, which no name means.
+    fn is_hidden(&self, slot: usize) -> bool {
+        let (source, column) = self.slots[slot];
+        let table = self.sources[source as usize].table();
+        table.is_some_and(|table| table.columns.get(column as usize).is_some_and(|column| column.is_hidden()))
+    }
+
     fn slot_name(&self, slot: usize) -> &str {
         let (source, column) = self.slots[slot];
         &self.sources[source as usize].columns[column as usize].name
@@ -469,7 +476,7 @@ impl<'a> Level<'a> {
         match &name.table {
             None => {
                 for slot in &visible.slots {
-                    if storage::same_name(self.slot_name(*slot), &name.name) {
+                    if storage::same_name(self.slot_name(*slot), &name.name) && !self.is_hidden(*slot) {
                         note(*slot)?;
                     }
                 }
@@ -478,6 +485,7 @@ impl<'a> Level<'a> {
                 for source in &self.sources[visible.sources.clone()] {
                     if source.is_called(name.database.as_deref(), table)
                         && let Some(at) = source.columns.iter().position(|c| storage::same_name(&c.name, &name.name))
+                        && !self.is_hidden(source.slot_base + at)
                     {
                         note(source.slot_base + at)?;
                     }

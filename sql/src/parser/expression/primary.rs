@@ -1,5 +1,7 @@
 //! What operators stand between: literals, names, variables, CASE, what is in parentheses.
 
+use format::value::{ParseFlags, parse_datetime, parse_time};
+
 use super::Parser;
 use crate::error::Result;
 use crate::parser::ast::*;
@@ -102,14 +104,25 @@ impl Parser<'_> {
         }
     }
 
-    /// {d '2020-01-01'}, {t ..}, {ts ..}, {fn f()}
+    /// {d '2020-01-01'}, {t ..}, {ts ..}, {fn f()}. What is no literal of its kind is a text.
     fn odbc_literal(&mut self) -> Result<Expr> {
         self.expect_symbol("{")?;
         let kind = self.upper_word()?;
+        let is_whole =
+            |flags: ParseFlags| !flags.invalid && (!flags.truncated || flags.zone.is_some()) && !flags.out_of_range;
         let expr = match kind.as_str() {
-            "D" => Expr::Literal(Literal::Date(self.text_bytes()?)),
-            "T" => Expr::Literal(Literal::Time(self.text_bytes()?)),
-            "TS" => Expr::Literal(Literal::Timestamp(self.text_bytes()?)),
+            "D" | "T" | "TS" => {
+                let bytes = self.text_bytes()?;
+                let flags = if kind == "T" { parse_time(&bytes).flags } else { parse_datetime(&bytes).flags };
+                Expr::Literal(match kind.as_str() {
+                    _ if !is_whole(flags) || flags.has_time != (kind == "TS") => {
+                        Literal::String { bytes, charset: None }
+                    }
+                    "D" => Literal::Date(bytes),
+                    "T" => Literal::Time(bytes),
+                    _ => Literal::Timestamp(bytes),
+                })
+            }
             _ => self.expr()?,
         };
         self.expect_symbol("}")?;
