@@ -376,7 +376,7 @@ pub fn create_options(options: &TableOptions) -> Vec<String> {
 }
 
 /// Options that are shown as they were given.
-const REMEMBERED: [&str; 24] = [
+const REMEMBERED: [&str; 25] = [
     "SEQUENCE",
     "COMPRESSION",
     "PAGE_COMPRESSED",
@@ -399,6 +399,7 @@ const REMEMBERED: [&str; 24] = [
     "AUTOEXTEND_SIZE",
     "STORAGE",
     "ENGINE_ATTRIBUTE",
+    "SECONDARY_ENGINE",
     "SECONDARY_ENGINE_ATTRIBUTE",
     "CONNECTION",
 ];

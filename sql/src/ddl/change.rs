@@ -44,13 +44,14 @@ pub struct Change {
 impl Change {
     pub fn column(&self, name: &str) -> Result<usize> {
         let table = &self.definition.name;
-        let found = self.definition.columns.iter().position(|column| same_name(&column.name, name));
+        let is_meant = |column: &Column| same_name(&column.name, name) && !column.is_hidden();
+        let found = self.definition.columns.iter().position(is_meant);
         found.ok_or_else(|| Error::unknown_column(name, table))
     }
 
     /// The present place of a column that the table had under this name.
     pub fn old_column(&self, table: &Table, name: &str) -> Result<usize> {
-        let old = table.columns.iter().position(|column| same_name(&column.name, name));
+        let old = table.columns.iter().position(|column| same_name(&column.name, name) && !column.is_hidden());
         let found = old.and_then(|old| self.sources.iter().position(|source| *source == Source::Old(old)));
         found.ok_or_else(|| Error::unknown_column(name, &self.definition.name))
     }

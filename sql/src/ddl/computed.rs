@@ -152,7 +152,13 @@ pub fn with_hidden_columns(
     columns: &mut Vec<Column>,
     is_taken: &dyn Fn(&str) -> bool,
 ) -> Result<IndexSpec> {
+    // The columns of other functional indexes have no name.
+    let is_hidden = |name: &str| columns.iter().any(|column| column.is_hidden() && same_name(&column.name, name));
+    if let Some(part) = spec.parts.iter().find(|part| part.expression.is_none() && is_hidden(&part.column)) {
+        return Err(Error::key_column_missing(&part.column));
+    }
     let mut spec = match spec.kind {
+        _ if spatial::is_meant(spec, columns) => spatial::functional(context, spec, columns, is_taken)?,
         IndexKind::Spatial => spatial::functional(context, spec, columns, is_taken)?,
         _ => spec.clone(),
     };

@@ -1,6 +1,7 @@
 //! Indexes: names, parts and lengths as MySQL allows them.
 
 use format::collation::collation;
+use format::record::Length;
 use format::value::{ColumnType, GeometryType};
 use storage::Table;
 use storage::schema::foreign_key::begins_with;
@@ -192,7 +193,10 @@ fn check_length(context: &Context<'_>, columns: &[Column], parts: &[IndexPart]) 
                 }
                 (ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes }, None) => u64::from(*bytes),
                 (_, Some(bytes)) => u64::from(bytes),
-                _ => 8,
+                (ty, None) => match ty.layout(false).length {
+                    Length::Fixed(bytes) => u64::from(bytes),
+                    Length::Variable { .. } => 8,
+                },
             }
         })
         .sum();

@@ -40,8 +40,14 @@ fn word(value: &OptionValue) -> String {
     }
 }
 
+/// Of a number with a fraction the digits before the point.
 fn number(option: &TableOption) -> Result<u64> {
-    word(&option.value).parse().map_err(|_| Error::wrong_value_for_variable(&option.name, &word(&option.value)))
+    let text = word(&option.value);
+    let whole = match text.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|byte| byte.is_ascii_digit()) => whole,
+        _ => &text,
+    };
+    whole.parse().map_err(|_| Error::wrong_value_for_variable(&option.name, &text))
 }
 
 /// MariaDB's attributes are on with 1, YES, ON and TRUE, quoted or not.
@@ -263,9 +269,11 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
                 return Err(Error::unsupported("general tablespaces"));
             }
         }
-        "UNION" | "INSERT_METHOD" | "SECONDARY_ENGINE" => {
-            return Err(Error::unsupported(format!("table option {}", option.name)));
-        }
+        // Of MERGE tables: InnoDB neither looks at them nor remembers them.
+        "UNION" | "INSERT_METHOD" => {}
+        // An engine beside InnoDB is asked when a table is loaded into it, and there is none to be loaded into.
+        "SECONDARY_ENGINE" if text.eq_ignore_ascii_case("NULL") => forget(options, &option.name),
+        "SECONDARY_ENGINE" => remember(options, option, &written(option)),
         "STATS_PERSISTENT" | "STATS_AUTO_RECALC" | "STATS_SAMPLE_PAGES" => {
             let allowed = if option.name == "STATS_SAMPLE_PAGES" { 1..=65_535 } else { 0..=1 };
             match option.value {

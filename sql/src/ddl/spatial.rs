@@ -1,15 +1,30 @@
 //! SPATIAL indexes: on one column of geometries, which is NOT NULL. They are indexes of a hidden column, see
 //! [`spatial_key`].
 
-use format::value::ColumnType;
+use format::value::{ColumnType, GeometryType};
 use storage::schema::{Column, IndexDefinition, same_name};
 
 use super::Context;
 use crate::error::{Error, Result};
 use crate::expression::spatial_key;
-use crate::parser::ast::IndexSpec;
+use crate::parser::ast::{IndexKind, IndexSpec};
 use crate::parser::parse_expression;
 use crate::types::SqlMode;
+
+/// Whether a KEY that is not called SPATIAL is one: that of one whole column of geometries. A POINT that may be NULL has a
+/// B-tree of its bytes.
+pub fn is_meant(spec: &IndexSpec, columns: &[Column]) -> bool {
+    let [part] = &spec.parts[..] else { return false };
+    let column = columns.iter().find(|column| !column.is_hidden() && same_name(&column.name, &part.column));
+    spec.kind == IndexKind::Plain
+        && part.expression.is_none()
+        && part.prefix.is_none()
+        && column.is_some_and(|column| match &column.ty {
+            ColumnType::Geometry { kind: GeometryType::Point, .. } => !column.nullable,
+            ColumnType::Geometry { .. } => true,
+            _ => false,
+        })
+}
 
 /// The index as a functional one, with a name.
 pub fn functional(
