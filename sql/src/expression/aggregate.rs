@@ -404,6 +404,9 @@ impl Accumulator {
             }
             State::Object(members, bytes) => {
                 let ty = &call.args[0].ty;
+                if ty.is_string() && ty.is_binary() {
+                    return Err(Error::json_charset(Charset::Binary.name()));
+                }
                 let name = call.args[0].eval(context, row)?.into_text_or_null(ty).ok_or_else(Error::json_null_name)?;
                 let name = json::unicode(&name, if ty.is_string() { ty.charset() } else { Charset::Ascii });
                 let part = value(1)?;
@@ -469,7 +472,7 @@ impl Accumulator {
         for (value, arg) in values.iter().zip(&call.args) {
             value.write_text(&arg.ty, out);
         }
-        *cut = cut_text(out, call, context);
+        *cut = cut_text(out, call, context)?;
         if self.seen.is_none() {
             self.kept_bytes = out.len() as u64;
         }
@@ -511,7 +514,7 @@ impl Accumulator {
             State::Collection(collection) => std::mem::take(collection).finish()?.map_or(Value::Null, Value::Bytes),
             State::Concat { text, sorted, .. } => {
                 if !sorted.is_empty() {
-                    *text = Some(join_sorted(sorted, call, context));
+                    *text = Some(join_sorted(sorted, call, context)?);
                 }
                 text.take().map_or(Value::Null, Value::Bytes)
             }
@@ -528,7 +531,11 @@ fn bit_operation(function: AggregateFunction) -> BinaryOp {
     }
 }
 
-fn join_sorted(sorted: &mut [(Vec<Value>, Vec<u8>)], call: &AggregateCall, context: &EvalContext<'_>) -> Vec<u8> {
+fn join_sorted(
+    sorted: &mut [(Vec<Value>, Vec<u8>)],
+    call: &AggregateCall,
+    context: &EvalContext<'_>,
+) -> Result<Vec<u8>> {
     sorted.sort_by(|(a, _), (b, _)| {
         for ((a, b), (expr, descending)) in a.iter().zip(b).zip(&call.order_by) {
             let ordering = order(&Datum::from(a), &Datum::from(b), expr.ty.collation);
@@ -548,18 +555,18 @@ fn join_sorted(sorted: &mut [(Vec<Value>, Vec<u8>)], call: &AggregateCall, conte
             out.extend_from_slice(&call.separator);
         }
         out.extend_from_slice(item);
-        if cut_text(&mut out, call, context) {
+        if cut_text(&mut out, call, context)? {
             break;
         }
     }
-    out
+    Ok(out)
 }
 
-/// Cuts to `group_concat_max_len`, at a character; warning 1260.
-fn cut_text(out: &mut Vec<u8>, call: &AggregateCall, context: &EvalContext<'_>) -> bool {
+/// Cuts to `group_concat_max_len`, at a character; warning 1260, which is an error in a strict change.
+fn cut_text(out: &mut Vec<u8>, call: &AggregateCall, context: &EvalContext<'_>) -> Result<bool> {
     let max = context.group_concat_bytes_max as usize;
     if out.len() <= max {
-        return false;
+        return Ok(false);
     }
     let charset = collation(call.ty.collation).charset;
     out.truncate(max);
@@ -568,8 +575,8 @@ fn cut_text(out: &mut Vec<u8>, call: &AggregateCall, context: &EvalContext<'_>) 
     if out.len() - whole < charset.bytes_max() as usize {
         out.truncate(whole);
     }
-    context.warn(Error::new(1260, b"HY000", "Row 1 was cut by GROUP_CONCAT()"));
-    true
+    context.doubt(Error::new(1260, b"HY000", "Row 1 was cut by GROUP_CONCAT()"))?;
+    Ok(true)
 }
 
 impl From<Number> for Sum {

@@ -50,6 +50,10 @@ pub fn compute(op: BinaryOp, left: Number, right: Number, context: &EvalContext<
             BinaryOp::Modulo => Ok(Number::Int(left.checked_rem(right).unwrap_or(0))),
             _ => exact(op, Decimal::from(left), Decimal::from(right), context),
         },
+        // Doubles are divided as the decimals that they print as: 0.3e0 DIV 0.1e0 is 3.
+        (Number::Double(_), _) | (_, Number::Double(_)) if op == BinaryOp::IntegerDivide => {
+            compute(op, without_exponent(left), without_exponent(right), context)
+        }
         (Number::Double(_), _) | (_, Number::Double(_)) => double(op, left.to_f64(), right.to_f64()),
         (Number::Decimal(_), _) | (_, Number::Decimal(_)) => {
             match exact(op, left.to_decimal(), right.to_decimal(), context)? {
@@ -133,23 +137,20 @@ fn exact(op: BinaryOp, left: Decimal, right: Decimal, context: &EvalContext<'_>)
     }))
 }
 
+/// A double as a decimal. What is too large for one is the largest.
+fn without_exponent(number: Number) -> Number {
+    let Number::Double(value) = number else { return number };
+    let largest = |_| if value < 0.0 { Decimal::max(65, 0).neg() } else { Decimal::max(65, 0) };
+    Number::Decimal(Decimal::from_f64(value).unwrap_or_else(largest))
+}
+
 fn double(op: BinaryOp, left: f64, right: f64) -> Result<Number, Fault> {
     let result = match op {
         BinaryOp::Add => left + right,
         BinaryOp::Subtract => left - right,
         BinaryOp::Multiply => left * right,
-        BinaryOp::Divide | BinaryOp::Modulo | BinaryOp::IntegerDivide if right == 0.0 => {
-            return Err(Fault::DivisionByZero);
-        }
+        BinaryOp::Divide | BinaryOp::Modulo if right == 0.0 => return Err(Fault::DivisionByZero),
         BinaryOp::Divide => left / right,
-        BinaryOp::IntegerDivide => {
-            let quotient = (left / right).trunc();
-            // Past 2^63 an i64 would saturate.
-            if !(-9.223372036854776e18..9.223372036854776e18).contains(&quotient) {
-                return Err(BIGINT);
-            }
-            return Ok(Number::Int(quotient as i64));
-        }
         _ => left % right,
     };
     if result.is_finite() { Ok(Number::Double(result)) } else { Err(DOUBLE) }

@@ -346,7 +346,11 @@ impl Assignment<'_, '_> {
             Datum::UInt(v) => *v as i128,
             Datum::Double(v) if v.is_nan() => 0,
             // A cast saturates, far outside of any column's range.
-            Datum::Double(v) => v.round_ties_even() as i128,
+            Datum::Double(v) => match v.round_ties_even() as i128 {
+                // The largest BIGINT is no double: 2^63 stands for it.
+                above if above == high + 1 && high == i128::from(i64::MAX) => high,
+                number => number,
+            },
             Datum::Decimal(v) => nearest_integer(v),
             Datum::Bytes(text) => self.integer_text(text, &mut followed)?,
             // Seconds are rounded before their digits are a number: 59.5 of them are a minute.

@@ -89,7 +89,13 @@ impl Assignment<'_, '_> {
 
     fn too_long<'a>(&self, text: Cow<'a, [u8]>, end: usize) -> Result<Cow<'a, [u8]>> {
         let charset = self.target.ty.collation().map_or(Charset::Binary, |id| collation(id).charset);
-        if charset.without_spaces(&text[end..]).is_empty() {
+        // Tabs and ends of lines are spaces here, but not where a character has several bytes at least.
+        let lost = &text[end..];
+        let lost_nothing = match charset.is_wide() {
+            true => charset.without_spaces(lost).is_empty(),
+            false => lost.iter().all(|byte| matches!(byte, b'\t'..=b'\r' | b' ')),
+        };
+        if lost_nothing {
             let is_char = matches!(self.target.ty, ColumnType::Char { .. });
             if !is_char {
                 let note = Error::data_truncated(self.target.name, self.row).message;

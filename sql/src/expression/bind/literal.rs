@@ -1,7 +1,7 @@
 //! Literals, and the signs before them.
 
 use format::collation::{Charset, CollationId, collation};
-use format::value::{Decimal, Value, parse_date, parse_datetime, parse_time};
+use format::value::{Decimal, ParseFlags, Value, parse_date, parse_datetime, parse_time};
 
 use super::{Binder, charset_by_name, condition};
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::expression::functions::as_number;
 use crate::expression::temporal::{Zeros, is_bad_date};
 use crate::expression::{Expr, Node, typing};
 use crate::parser::ast::{self, CastType, Literal, UnaryOp};
-use crate::types::{Coercibility, TypeInfo};
+use crate::types::{Coercibility, SqlMode, TypeInfo};
 
 impl Binder<'_> {
     /// A text of the statement in the character set of `collation_connection`.
@@ -62,15 +62,15 @@ impl Binder<'_> {
             }
             Literal::Date(text) => {
                 let parsed = parse_date(text);
-                let bad = is_bad_date(&parsed.flags, Zeros::Allowed, self.mode) || parsed.flags.truncated;
-                if bad {
+                if self.is_bad_literal(&parsed.flags) || parsed.flags.has_time {
                     return Err(Error::wrong_date_type("DATE", &quoted(text)));
                 }
                 Expr::constant(Value::Date(parsed.value), TypeInfo::date().not_null())
             }
             Literal::Time(text) => {
                 let parsed = parse_time(text);
-                if parsed.flags.invalid || parsed.flags.truncated || parsed.flags.out_of_range {
+                let ParseFlags { invalid, truncated, out_of_range, has_time, .. } = parsed.flags;
+                if invalid || truncated || out_of_range || has_time {
                     return Err(Error::wrong_date_type("TIME", &quoted(text)));
                 }
                 let fsp = parsed.flags.fraction_digits.min(6);
@@ -87,13 +87,19 @@ impl Binder<'_> {
                     let node = Node::Cast { expr, to: CastType::DateTime { fsp } };
                     return Ok(Expr { node, ty: TypeInfo::datetime(fsp) });
                 }
-                let bad = is_bad_date(&parsed.flags, Zeros::Allowed, self.mode) || parsed.flags.truncated;
-                if bad {
+                if self.is_bad_literal(&parsed.flags) || !parsed.flags.has_time {
                     return Err(Error::wrong_date_type("DATETIME", &quoted(text)));
                 }
                 Expr::constant(Value::DateTime(parsed.value), TypeInfo::datetime(fsp).not_null())
             }
         })
+    }
+
+    /// Whether a literal names no day, or one with zeros that `sql_mode` does not admit.
+    fn is_bad_literal(&self, flags: &ParseFlags) -> bool {
+        is_bad_date(flags, Zeros::AsMode, self.mode)
+            || flags.truncated
+            || flags.zero_in_date && self.mode.has(SqlMode::NO_ZERO_IN_DATE)
     }
 
     pub(super) fn unary(&mut self, op: UnaryOp, operand: &ast::Expr) -> Result<Expr> {

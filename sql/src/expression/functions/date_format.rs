@@ -65,6 +65,9 @@ fn date_format<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 /// A date and time by the format in argument 1.
 pub(super) fn formatted<'a>(call: &Call<'a>, moment: &DateTime) -> Result<Datum<'a>> {
     let format = not_null!(call.text(1)?);
+    if format.is_empty() {
+        return Ok(Datum::Null);
+    }
     let mut out = Vec::with_capacity(format.len() * 2);
     let names = Names::of(call);
     let parts = Parts { date: Some(moment.date), hours: u32::from(moment.hour), time: moment.time(), names };
@@ -74,6 +77,9 @@ pub(super) fn formatted<'a>(call: &Call<'a>, moment: &DateTime) -> Result<Datum<
 fn time_format<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let time = not_null!(call.time(0)?);
     let format = not_null!(call.text(1)?);
+    if format.is_empty() {
+        return Ok(Datum::Null);
+    }
     let mut out = Vec::with_capacity(format.len() * 2);
     if time.negative {
         out.push(b'-');

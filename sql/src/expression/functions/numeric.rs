@@ -4,10 +4,9 @@
 //! double rounds half to even, as the C library does for MySQL. What leaves the range of its type is error 1690; where
 //! a function is not defined (SQRT(-1)), it is NULL.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 
-use format::value::{Decimal, integer_prefix};
+use format::value::Decimal;
 
 use super::{Call, Function, Typing, not_null, typings};
 use crate::error::{Error, Result};
@@ -82,6 +81,8 @@ fn whole_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
         // One digit more: CEIL(9.5) is 10.
         Kind::Decimal if ty.integer_digits() < 18 => TypeInfo::bigint(u32::from(ty.integer_digits()) + 2),
         Kind::Decimal => TypeInfo::decimal((ty.integer_digits() + 1).min(65), 0, ty.unsigned),
+        // A double without digits behind the point is shown without an exponent, too.
+        Kind::Double | Kind::Float => TypeInfo::double_fixed(0),
         _ => ty,
     }
     .nullable(ty.nullable))
@@ -443,18 +444,20 @@ fn bit_count<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn conv<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    // The digits of a BIT's number, not its bytes.
-    let text = match call.arg(0)? {
-        Datum::UInt(bits) => Cow::Owned(bits.to_string().into_bytes()),
-        value => not_null!(value.into_text_or_null(call.arg_type(0))),
+    let value = call.arg(0)?;
+    // Bits are a number already, whatever base it is said to be in.
+    let bits = match value {
+        Datum::UInt(bits) if call.arg_type(0).kind == Kind::Bit => Some(bits),
+        _ => None,
     };
+    let text = not_null!(value.into_text_or_null(call.arg_type(0)));
     // A base beyond all BIGINTs wraps around: 18446744073709551614 is -2.
     let (from, to) = (not_null!(call.uint(1)?) as i64, not_null!(call.uint(2)?) as i64);
     let is_base = |base: i64| (2..=36).contains(&base.unsigned_abs());
     if !is_base(from) || !is_base(to) || text.is_empty() {
         return Ok(Datum::Null);
     }
-    Ok(in_base(parse_in_base(&text, from), to))
+    Ok(in_base(bits.unwrap_or_else(|| parse_in_base(&text, from)), to))
 }
 
 fn bin<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
@@ -471,17 +474,13 @@ fn integer_in_base<'a>(call: &Call<'a>, base: i64) -> Result<Datum<'a>> {
         Datum::Null => return Ok(Datum::Null),
         Datum::Int(number) => number as u64,
         Datum::UInt(number) => number,
-        other => {
-            let text = other.into_text(call.arg_type(0));
-            let (negative, magnitude, _) = integer_prefix(&text);
-            if negative { magnitude.wrapping_neg() } else { magnitude }
-        }
+        other => parse_in_base(&other.into_text(call.arg_type(0)), 10),
     };
     Ok(in_base(number, base))
 }
 
-/// The number that a text begins with. Too large a number is the largest; a negative one wraps around. A negative base
-/// reads a signed number.
+/// The number that a text begins with. Too large a number is the largest, and 0 if it is negative; other negative ones
+/// wrap around. A negative base reads a signed number.
 fn parse_in_base(text: &[u8], base: i64) -> u64 {
     let text = text.trim_ascii_start();
     let (negative, digits) = match text {
@@ -496,7 +495,7 @@ fn parse_in_base(text: &[u8], base: i64) -> u64 {
         match number.checked_mul(radix).and_then(|number| number.checked_add(u64::from(digit))) {
             Some(next) => number = next,
             None if base < 0 => return if negative { i64::MIN as u64 } else { i64::MAX as u64 },
-            None => return u64::MAX,
+            None => return if negative { 0 } else { u64::MAX },
         }
     }
     if base < 0 {

@@ -18,7 +18,7 @@ use crate::types::TypeInfo;
 
 pub const FUNCTIONS: &[Function] = &[
     Function::new("regexp_like", (2, 3), like_type, regexp_like),
-    Function::new("regexp_instr", (2, 6), like_type, regexp_instr),
+    Function::new("regexp_instr", (2, 6), instr_type, regexp_instr),
     Function::new("regexp_substr", (2, 5), substr_type, regexp_substr),
     Function::new("regexp_replace", (3, 6), replace_type, regexp_replace),
 ];
@@ -26,16 +26,23 @@ pub const FUNCTIONS: &[Function] = &[
 // ----------------------------------------------------------------- typing
 
 fn like_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    typing.agree(0, 2)?;
+    typing.agree_to_compare(0, 2)?;
+    typings::truth(typing)
+}
+
+fn instr_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    typing.agree_to_compare(0, 2)?;
     typings::int(typing)
 }
 
 fn substr_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    typing.agree_to_compare(0, 2)?;
     let (id, coercibility) = typing.agree(0, 2)?;
     Ok(TypeInfo::string(typing.length(0), id, coercibility))
 }
 
 fn replace_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    typing.agree_to_compare(0, 2)?;
     let (id, coercibility) = typing.agree(0, 3)?;
     // At worst something is put between all characters.
     let length = (u64::from(typing.length(0)) + 1) * (u64::from(typing.length(2)) + 1);

@@ -33,10 +33,14 @@ fn weight_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     Ok(TypeInfo::string(bytes, CollationId::BINARY, Coercibility::Literal))
 }
 
-/// NULL for what is no text.
+/// NULL for what is no text; a moment is one.
 fn weight_string<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let ty = call.arg_type(0);
-    if !ty.is_string() {
+    let id = match ty.is_temporal() {
+        true => call.context.connection,
+        false => ty.collation,
+    };
+    if !ty.is_string() && !ty.is_temporal() {
         return Ok(Datum::Null);
     }
     let text = not_null!(call.text(0)?);
@@ -49,7 +53,7 @@ fn weight_string<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     if !call.fits("weight_string", weighed) || !call.fits("weight_string", text.len() as u64) {
         return Ok(Datum::Null);
     }
-    let (collation, charset) = (collation(ty.collation), ty.charset());
+    let (collation, charset) = (collation(id), collation(id).charset);
     let mut text = text;
     let mut pad = Vec::new();
     if collation.pad_space {

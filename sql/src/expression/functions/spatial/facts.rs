@@ -70,7 +70,7 @@ fn is_closed<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 /// A geometry if another system is given for it, whose coordinates are not changed.
 fn srid_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     if typing.args.len() == 1 {
-        return typings::bigint_unsigned(typing);
+        return Ok(TypeInfo::bigint(10).nullable(typing.any_nullable()));
     }
     let kind = match typing.args[0].ty.kind {
         crate::types::Kind::Geometry(kind) => kind,
@@ -82,7 +82,7 @@ fn srid_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 fn srid_of<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let mut geometry = not_null!(geometry_of_any_system(call, 0)?);
     if !call.has(1) {
-        return Ok(Datum::UInt(geometry.srid.into()));
+        return Ok(Datum::Int(geometry.srid.into()));
     }
     geometry.srid = not_null!(srid(call, 1)?);
     geometries::check_range(&geometry, call.name)?;

@@ -4,7 +4,7 @@ use format::value::{Geometry, GeometryType, Shape};
 use geo::{GeometryCollection, LineString, MultiLineString, MultiPoint, MultiPolygon, Point, Polygon};
 
 use super::arguments::{part, point_type, result};
-use super::{Call, Function, MANY, not_null};
+use super::{Call, Function, MANY, Typing, not_null};
 use crate::error::{Error, Result};
 use crate::expression::Datum;
 use crate::types::TypeInfo;
@@ -16,7 +16,7 @@ macro_rules! makers {
             $(Function::new(
                 $name,
                 ($args_min, MANY),
-                |_| Ok(TypeInfo::geometry(GeometryType::$kind)),
+                |typing| made_type(typing, GeometryType::$kind),
                 |call| made(call, GeometryType::$kind),
             ),)*
         ]
@@ -32,6 +32,14 @@ pub const FUNCTIONS: &[Function] = makers! {
     "geometrycollection" 0 Collection;
     "geomcollection" 0 Collection;
 };
+
+/// A NULL that is written is none of the parts, while a part that is unknown makes the geometry so.
+fn made_type(typing: &mut Typing<'_>, kind: GeometryType) -> Result<TypeInfo> {
+    match typing.args.iter().any(|arg| arg.is_null_literal()) {
+        true => Err(Error::no_geometry_argument("NULL")),
+        false => Ok(TypeInfo::geometry(kind)),
+    }
+}
 
 fn point<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let (x, y) = (not_null!(call.double(0)?), not_null!(call.double(1)?));
