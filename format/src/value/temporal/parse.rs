@@ -454,7 +454,7 @@ pub fn datetime_from_decimal(number: &Decimal) -> Parsed<DateTime> {
         return parsed;
     }
     // A number of a date has no time, and no part of it: 20241231.9 is the day.
-    if !parsed.flags.has_time && parsed.value.micros != 0 || !parsed.flags.has_time && rounds_up {
+    if !parsed.flags.has_time && (parsed.value.micros != 0 || rounds_up) {
         return datetime_from_number(whole, 0);
     }
     parsed.flags.fraction_digits = number.scale().min(6);
