@@ -85,8 +85,8 @@ impl Incoming {
         &self.buffer[packet.range.clone()]
     }
 
-    /// Reads the next packet, joined if it is continued, whose number must be `sequence`. What was read before is
-    /// no longer there.
+    /// Reads the next packet, joined if it is continued, whose number must be `sequence`; it must be shorter than
+    /// `bytes_max`. What was read before is no longer there.
     pub fn read(&mut self, stream: &mut impl Source, sequence: u8, bytes_max: usize) -> Result<Packet, Ended> {
         self.begin();
         self.fill(stream, HEADER_BYTES, false)?;
@@ -97,7 +97,7 @@ impl Incoming {
             return Err(Ended::OutOfOrder);
         }
         let mut payload_bytes = header.bytes;
-        if payload_bytes > bytes_max {
+        if payload_bytes >= bytes_max {
             return Err(Ended::TooLarge);
         }
         self.fill(stream, HEADER_BYTES + payload_bytes, true)?;
@@ -109,7 +109,7 @@ impl Incoming {
             if next.sequence != header.sequence.wrapping_add(1) {
                 return Err(Ended::OutOfOrder);
             }
-            if payload_bytes + next.bytes > bytes_max {
+            if payload_bytes + next.bytes >= bytes_max {
                 return Err(Ended::TooLarge);
             }
             self.fill(stream, behind + HEADER_BYTES + next.bytes, true)?;
@@ -300,8 +300,8 @@ mod tests {
         let read = |sequence, bytes_max| {
             Incoming::new().read(&mut Pieces { bytes: &bytes, piece: 100, reads: 0 }, sequence, bytes_max)
         };
-        assert!(matches!(read(0, 9), Err(Ended::TooLarge)));
-        assert!(matches!(read(1, 10), Err(Ended::OutOfOrder)));
-        assert!(read(0, 10).is_ok());
+        assert!(matches!(read(0, 10), Err(Ended::TooLarge)));
+        assert!(matches!(read(1, 11), Err(Ended::OutOfOrder)));
+        assert!(read(0, 11).is_ok());
     }
 }

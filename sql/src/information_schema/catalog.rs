@@ -117,7 +117,7 @@ fn view_row(facts: &Facts<'_>, definition: &storage::Definition) -> Vec<Value> {
     row
 }
 
-/// A table option in MySQL's letters: those that InnoDB reads are large, the server's own are small.
+/// A table option in MySQL's letters: the names that InnoDB reads are large, the server's own are small.
 fn as_shown(option: String) -> String {
     const SMALL: [&str; 8] = [
         "ROW_FORMAT=",
@@ -129,9 +129,11 @@ fn as_shown(option: String) -> String {
         "DELAY_KEY_WRITE=",
         "STATS_",
     ];
-    match SMALL.iter().any(|name| option.starts_with(name)) {
-        true => option.to_ascii_lowercase(),
-        false => option,
+    match option.split_once('=') {
+        Some((name, value)) if SMALL.iter().any(|small| option.starts_with(small)) => {
+            format!("{}={value}", name.to_ascii_lowercase())
+        }
+        _ => option,
     }
 }
 

@@ -322,6 +322,7 @@ static MYSQL: &[VirtualTable] = &[
     table_statistics::INNODB_INDEX_STATS,
     table_statistics::INNODB_TABLE_STATS,
     mysql::PASSWORD_HISTORY,
+    mysql::PLUGIN,
     mysql::PROCS_PRIV,
     mysql::PROXIES_PRIV,
     mysql::ROLE_EDGES,

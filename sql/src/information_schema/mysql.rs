@@ -372,6 +372,10 @@ pub const PROXIES_PRIV: VirtualTable = VirtualTable {
     rows: super::no_rows,
 };
 
+/// No library is loaded here.
+pub const PLUGIN: VirtualTable =
+    VirtualTable { name: "plugin", columns: &[text("name", 64), text("dl", 128)], rows: super::no_rows };
+
 pub const GLOBAL_GRANTS: VirtualTable = VirtualTable {
     name: "global_grants",
     columns: &[text("USER", 32), text("HOST", 255), text("PRIV", 32), flag("WITH_GRANT_OPTION")],

@@ -37,7 +37,7 @@
 //! Invariants:
 //!
 //! * The tree is not deeper than [`DEPTH_MAX`], so that every walk over it may recurse: chains
-//!   of AND and OR are built balanced, anything else that goes deeper is error 1436.
+//!   of AND and OR are built balanced, chains of UNION are lists, anything else that goes deeper is error 1436.
 //! * Every byte of input is either consumed or in the error.
 
 mod administration;

@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 /// The longest name of an output column without an alias.
 const NAME_BYTES_MAX: usize = 255;
 
+/// The most that may follow in a chain of set operations: each is kept.
+const CHAIN_MAX: usize = 1 << 16;
+
 impl Parser<'_> {
     /// A query with all that may follow it: ORDER BY, LIMIT, INTO, locks.
     pub(super) fn query(&mut self) -> Result<Query> {
@@ -171,8 +174,8 @@ impl Parser<'_> {
 
     /// UNION and EXCEPT from left to right; INTERSECT binds tighter.
     fn body(&mut self, lowest: u8) -> Result<Body> {
-        let mut left = self.body_operand()?;
-        let mut links = 0;
+        let first = self.body_operand()?;
+        let mut rest = Vec::new();
         loop {
             let (operator, rank) = if self.is_word("UNION") {
                 (SetOperator::Union, 0)
@@ -181,23 +184,22 @@ impl Parser<'_> {
             } else if self.is_word("INTERSECT") {
                 (SetOperator::Intersect, 1)
             } else {
-                return Ok(left);
+                break;
             };
             if rank < lowest {
-                return Ok(left);
+                break;
             }
-            self.advance();
-            links += 1;
-            if self.depth + links > super::DEPTH_MAX {
+            if rest.len() >= CHAIN_MAX {
                 return Err(Error::nested_too_deep());
             }
+            self.advance();
             let all = self.take_word("ALL");
             if !all {
                 self.take_word("DISTINCT");
             }
-            let right = self.body(rank + 1)?;
-            left = Body::Set { operator, all, left: Box::new(left), right: Box::new(right) };
+            rest.push(SetPart { operator, all, body: self.body(rank + 1)? });
         }
+        Ok(if rest.is_empty() { first } else { Body::Set { first: Box::new(first), rest } })
     }
 
     fn body_operand(&mut self) -> Result<Body> {

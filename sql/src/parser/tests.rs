@@ -86,6 +86,8 @@ fn deep_nesting_is_an_error_and_long_lists_are_not() {
     }
     let long = format!("SELECT 1 FROM t WHERE a = 0{}", " OR a = 1 AND b = 2".repeat(10_000));
     assert!(parse(long.as_bytes(), SqlMode::DEFAULT).1.is_ok());
+    let union = format!("SELECT 1{}", " UNION ALL SELECT 1".repeat(10_000));
+    assert!(parse(union.as_bytes(), SqlMode::DEFAULT).1.is_ok());
     let list = format!("SELECT 1 IN (0{})", ",1".repeat(100_000));
     assert!(parse(list.as_bytes(), SqlMode::DEFAULT).1.is_ok());
 }

@@ -665,6 +665,7 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
     // In READ COMMITTED it need not wait for rows that it would not change.
     let mut level = Level::new(context, None, ReadMode::Exclusive(IfLocked::Committed));
     let source = level.add_table(name, alias, index_hints.to_vec())?;
+    level.sources[source].is_changed = true;
     level.hints = hints::apply(context, &update.hints, 1, &mut level.sources);
     if let TableRef::Table { partitions, .. } = &update.table {
         level.choose_partitions(source, partitions)?;
@@ -758,6 +759,7 @@ pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<De
     let table = open_stored(context, &delete.table, delete.alias.as_deref(), Privileges::DELETE)?;
     let mut level = Level::new(context, None, ReadMode::EXCLUSIVE);
     let source = level.add_table(&delete.table, delete.alias.as_deref(), Vec::new())?;
+    level.sources[source].is_changed = true;
     level.hints = hints::apply(context, &delete.hints, 1, &mut level.sources);
     level.choose_partitions(source, &delete.partitions)?;
     let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };

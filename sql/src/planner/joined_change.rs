@@ -249,6 +249,7 @@ fn open_targets(
         };
         let opened = open_stored(context, &name_of(&table), Some(&source.alias), wanted)?;
         source.read_mode = ReadMode::EXCLUSIVE;
+        source.is_changed = true;
         tables.push(opened);
     }
     Ok(tables)

@@ -111,6 +111,7 @@ fn open_targets(
             Some(definition) => open_below(context, &owner.alias, definition, &table, wanted)?,
         });
         source.read_mode = ReadMode::EXCLUSIVE;
+        source.is_changed = true;
     }
     Ok(tables)
 }

@@ -316,6 +316,8 @@ pub struct Source<D = Arc<Derived>> {
     /// The columns that the session may not read.
     pub unreadable: ColumnSet,
     pub read_mode: ReadMode,
+    /// Whether the statement changes its rows.
+    pub is_changed: bool,
     pub hints: Vec<ast::IndexHint>,
     /// What optimizer hints say of it.
     pub hinted: hinted::Hinted,

@@ -203,6 +203,7 @@ fn physical_source(context: &PlanContext<'_>, source: logical::Source) -> Result
         needed: source.needed,
         unreadable: source.unreadable,
         read_mode: source.read_mode,
+        is_changed: source.is_changed,
         hints: source.hints,
         hinted: source.hinted,
         lateral: source.lateral,

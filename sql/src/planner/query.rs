@@ -20,7 +20,7 @@ use super::select::{Reading, bind_select};
 use super::{OutputColumn, PlanContext, SetLink, nest};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope, common_type};
-use crate::parser::ast::{self, Body, ColumnName, Limit, OrderItem, Query, Select, SelectItem, SetOperator};
+use crate::parser::ast::{self, Body, ColumnName, Limit, OrderItem, Query, Select, SelectItem, SetOperator, SetPart};
 use crate::types::{Coercibility, TypeInfo};
 
 /// How deep queries may be nested: each level takes stack.
@@ -119,10 +119,9 @@ fn bind_body(
             parts.add(bind_query(context, query, parent, reading.mode, reading.role.of_part())?, None);
             finish_union(context, parts, order_by, limit, parent)
         }
-        Body::Set { .. } => {
-            let mut parts = Parts::default();
+        Body::Set { first, rest } => {
             let reading = Reading { role: reading.role.of_part(), ..reading };
-            flatten(context, body, parent, reading, &mut parts)?;
+            let parts = bind_chain(context, first, rest, parent, reading)?;
             finish_union(context, parts, order_by, limit, parent)
         }
     }
@@ -190,22 +189,27 @@ fn bind_values(
 }
 
 /// Binds the parts of a chain of set operations, left to right.
-fn flatten(
+fn bind_chain(
     context: &PlanContext<'_>,
-    body: &Body,
+    first: &Body,
+    rest: &[SetPart],
     parent: Option<&dyn Scope>,
     reading: Reading<'_>,
-    parts: &mut Parts,
-) -> Result<()> {
-    let Body::Set { operator, all, left, right } = body else {
-        parts.add(bind_body(context, body, &[], None, parent, reading)?, None);
-        return Ok(());
-    };
-    flatten(context, left, parent, reading, parts)?;
-    // What binds tighter is a query of its own.
-    let link = SetLink { operator: *operator, all: *all };
-    parts.add(bind_body(context, right, &[], None, parent, reading)?, Some(link));
-    Ok(())
+) -> Result<Parts> {
+    let mut parts = Parts::default();
+    parts.add(bind_body(context, first, &[], None, parent, reading)?, None);
+    for SetPart { operator, all, body } in rest {
+        if context.next_select.get() >= QUERIES_MAX {
+            return Err(Error::nested_too_deep());
+        }
+        if context.eval.session.is_interrupted() {
+            return Err(Error::interrupted());
+        }
+        // What binds tighter is a query of its own.
+        let link = SetLink { operator: *operator, all: *all };
+        parts.add(bind_body(context, body, &[], None, parent, reading)?, Some(link));
+    }
+    Ok(parts)
 }
 
 /// The scope of a union's ORDER BY: its columns by name.

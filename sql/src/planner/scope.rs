@@ -452,6 +452,7 @@ impl<'a> Level<'a> {
             needed: ColumnSet::EMPTY,
             unreadable: ColumnSet::EMPTY,
             read_mode: self.read_mode,
+            is_changed: false,
             hints,
             hinted: Default::default(),
             lateral: Vec::new(),

@@ -21,7 +21,7 @@ use super::logical::{Block, Derived, Query, Recursive};
 use super::query::{Parts, bind_part, finish_union};
 use super::{CommonTable, OutputColumn, PlanContext, SetLink, SourceKind};
 use crate::error::{Error, Result};
-use crate::parser::ast::{self, Body, SetOperator};
+use crate::parser::ast::{self, Body, SetOperator, SetPart};
 
 /// What the name of a table of WITH RECURSIVE means within its own query.
 #[derive(Clone)]
@@ -124,9 +124,11 @@ fn was_asked(context: &PlanContext<'_>, name: &str) -> bool {
 /// The parts of a chain of UNIONs, each with how it joins those before it.
 fn chain<'b>(body: &'b Body, parts: &mut Vec<(Option<SetLink>, &'b Body)>) {
     match body {
-        Body::Set { operator, all, left, right } => {
-            chain(left, parts);
-            parts.push((Some(SetLink { operator: *operator, all: *all }), part(right)));
+        Body::Set { first, rest } => {
+            parts.push((None, part(first)));
+            for SetPart { operator, all, body } in rest {
+                parts.push((Some(SetLink { operator: *operator, all: *all }), part(body)));
+            }
         }
         body => parts.push((None, part(body))),
     }

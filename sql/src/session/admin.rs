@@ -318,7 +318,9 @@ impl Session {
             _ => return Err(Error::unknown_thread(0)),
         };
         self.check_kill(id)?;
-        self.instance.processes.kill(id, if query_only { Kill::Query } else { Kill::Connection })
+        self.instance.processes.kill(id, if query_only { Kill::Query } else { Kill::Connection })?;
+        // Of its own connection, this is the statement that was told to stop.
+        if id == u64::from(self.process.id) { Err(Error::interrupted()) } else { Ok(()) }
     }
 
     pub(super) fn flush(&mut self, items: &[FlushItem]) -> Result<()> {

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use binlog::SessionOrder;
 use format::binlog::GtidSet;
@@ -279,19 +279,7 @@ impl SessionState for View<'_> {
     }
 
     fn sleep(&self, duration: Duration) -> bool {
-        /// How soon a KILL is noticed.
-        const SLICE: Duration = Duration::from_millis(20);
-        let end = Instant::now() + duration;
-        loop {
-            if self.is_interrupted() {
-                return true;
-            }
-            let now = Instant::now();
-            if now >= end {
-                return false;
-            }
-            std::thread::sleep((end - now).min(SLICE));
-        }
+        self.process.interrupt.sleep(duration)
     }
 
     fn wait_for_source(

@@ -85,10 +85,10 @@ fn make_unique(names: &mut [String], given: &[bool]) {
 
 /// The first of the queries that a set operation combines.
 fn first_part(query: &Query) -> Query {
-    let mut first = &query.body;
-    while let Body::Set { left, .. } = first {
-        first = left;
-    }
+    let first = match &query.body {
+        Body::Set { first, .. } => first,
+        body => body,
+    };
     Query {
         with: query.with.clone(),
         body: first.clone(),
@@ -132,9 +132,11 @@ impl Qualifier<'_> {
     fn body(&mut self, body: &mut Body, order_by: &mut [OrderItem], named: bool) -> Result<Vec<String>> {
         match body {
             Body::Select(select) => self.select(select, order_by, named),
-            Body::Set { left, right, .. } => {
-                let names = self.body(left, &mut [], named)?;
-                self.body(right, &mut [], named)?;
+            Body::Set { first, rest } => {
+                let names = self.body(first, &mut [], named)?;
+                for part in rest {
+                    self.body(&mut part.body, &mut [], named)?;
+                }
                 self.order_of_all(order_by, &names)?;
                 Ok(names)
             }

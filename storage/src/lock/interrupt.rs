@@ -189,6 +189,39 @@ impl Interrupt {
         *self.waiting.lock() = None;
         outcome
     }
+
+    /// Sleeps for the time given, or until the statement must stop; true if it must. A KILL wakes the thread, so that
+    /// who killed the statement does not meet it again.
+    pub fn sleep(&self, duration: Duration) -> bool {
+        let waiter = Arc::new(Waiter::new());
+        *self.waiting.lock() = Some(waiter.clone());
+        let end = Instant::now().checked_add(duration);
+        let deadline = match (end, self.deadline.instant()) {
+            (Some(end), Some(statement)) => Some(end.min(statement)),
+            (one, other) => one.or(other),
+        };
+        let outcome = waiter.sleep(&Sleeping(self), deadline);
+        *self.waiting.lock() = None;
+        outcome == Outcome::Interrupted
+    }
+}
+
+/// A statement that waits for nothing but time.
+struct Sleeping<'i>(&'i Interrupt);
+
+impl Patience for Sleeping<'_> {
+    fn is_interrupted(&self) -> bool {
+        self.0.is_set()
+    }
+
+    fn gives_up(&self) -> bool {
+        // As with locks, the sleep itself looks at the clock.
+        self.0.ends_wait() && self.0.kind().is_some()
+    }
+
+    fn is_over_time(&self) -> bool {
+        self.0.is_over_time()
+    }
 }
 
 /// A statement that waits for a record lock of an instance.
@@ -209,5 +242,32 @@ impl Patience for Waiting<'_> {
 
     fn is_over_time(&self) -> bool {
         self.interrupt.is_over_time()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kill_wakes_who_sleeps() {
+        let interrupt = Arc::new(Interrupt::new());
+        assert!(!interrupt.sleep(Duration::from_millis(1)));
+        let sleeper = interrupt.clone();
+        let sleeping = std::thread::spawn(move || {
+            let begin = Instant::now();
+            (sleeper.sleep(Duration::from_secs(600)), begin.elapsed())
+        });
+        while interrupt.waiting.lock().is_none() {
+            std::thread::yield_now();
+        }
+        interrupt.set(Kill::Query);
+        let (killed, elapsed) = sleeping.join().unwrap();
+        assert!(killed && elapsed < Duration::from_secs(300), "{elapsed:?}");
+        // It is not forgotten before the next statement.
+        assert!(interrupt.sleep(Duration::from_secs(600)));
+        interrupt.clear();
+        interrupt.limit(Some(Duration::from_millis(1)));
+        assert!(interrupt.sleep(Duration::from_secs(600)));
     }
 }

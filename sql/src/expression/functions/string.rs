@@ -91,8 +91,9 @@ fn concat_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 /// NULL is left out, but for the separator.
 fn concat_ws_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let agreed = typing.agree_on_text(0, typing.args.len())?;
-    let separators = u64::from(typing.length(0)) * (typing.args.len() as u64 - 1);
-    let length = lengths(typing) + separators;
+    let separator = u64::from(typing.length(0));
+    // One separator less than there are texts, and the first argument is no text.
+    let length = lengths(typing) - separator + separator * (typing.args.len() as u64 - 2);
     Ok(typing.grown(string_type(typing, agreed, length).nullable(typing.args[0].ty.nullable)))
 }
 

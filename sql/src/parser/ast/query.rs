@@ -28,12 +28,10 @@ pub struct CommonTable {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     Select(Box<Select>),
-    /// UNION, EXCEPT, INTERSECT: `left` and `right` in the order written.
+    /// UNION, EXCEPT, INTERSECT: from left to right. It is a list, because such a chain may be long.
     Set {
-        operator: SetOperator,
-        all: bool,
-        left: Box<Body>,
-        right: Box<Body>,
+        first: Box<Body>,
+        rest: Vec<SetPart>,
     },
     /// VALUES ROW(..), ROW(..), and MariaDB's VALUES (..), (..).
     Values {
@@ -44,6 +42,14 @@ pub enum Body {
     Table(TableName),
     /// A parenthesised query with its own ORDER BY and LIMIT.
     Nested(Box<Query>),
+}
+
+/// What follows in a chain of set operations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetPart {
+    pub operator: SetOperator,
+    pub all: bool,
+    pub body: Body,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

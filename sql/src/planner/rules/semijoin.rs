@@ -262,6 +262,7 @@ fn rows_once(rules: &Rules<'_, '_>, block: &mut Block, mut query: Query) -> (Nes
         needed: ColumnSet::EMPTY,
         unreadable: ColumnSet::EMPTY,
         read_mode: ReadMode::Consistent,
+        is_changed: false,
         hints: Vec::new(),
         hinted: Default::default(),
         lateral: Vec::new(),

@@ -141,18 +141,21 @@ impl Printer<'_> {
     fn body(&mut self, body: &Body) -> Result<()> {
         match body {
             Body::Select(select) => self.select(select),
-            Body::Set { operator, all, left, right } => {
-                self.body(left)?;
-                self.put(match operator {
-                    SetOperator::Union => " union ",
-                    SetOperator::Except => " except ",
-                    SetOperator::Intersect => " intersect ",
-                });
-                self.put(if *all { "all " } else { "" });
-                match **right {
-                    Body::Set { .. } => self.nested(right),
-                    _ => self.body(right),
+            Body::Set { first, rest } => {
+                self.body(first)?;
+                for SetPart { operator, all, body } in rest {
+                    self.put(match operator {
+                        SetOperator::Union => " union ",
+                        SetOperator::Except => " except ",
+                        SetOperator::Intersect => " intersect ",
+                    });
+                    self.put(if *all { "all " } else { "" });
+                    match body {
+                        Body::Set { .. } => self.nested(body)?,
+                        _ => self.body(body)?,
+                    }
                 }
+                Ok(())
             }
             Body::Values { rows, names } => {
                 // MariaDB's form is named by its first row, which this one would not be.
