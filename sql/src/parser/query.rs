@@ -642,6 +642,14 @@ impl Parser<'_> {
                     )?;
             }
             self.expect_symbol(")")?;
+            let other = match kind {
+                IndexHintKind::Use => Some(IndexHintKind::Force),
+                IndexHintKind::Force => Some(IndexHintKind::Use),
+                IndexHintKind::Ignore => None,
+            };
+            if hints.iter().any(|hint: &IndexHint| Some(hint.kind) == other) {
+                return Err(Error::wrong_usage("USE INDEX", "FORCE INDEX"));
+            }
             hints.push(IndexHint { kind, purpose, indexes });
         }
     }
