@@ -230,17 +230,24 @@ fn definition(
     computed::settle(context, &create.table.name, &computed, &mut columns)?;
     column::check_row(&columns)?;
 
-    // Keys named by the user come first, so that invented names make room for them.
-    let mut specs: Vec<IndexSpec> = create.columns.iter().flat_map(keys_of_column).collect();
+    // Keys as they are written: a column's own stand before those that are said behind it.
+    let mut specs: Vec<IndexSpec> = Vec::new();
+    for (at, column) in create.columns.iter().enumerate() {
+        specs.extend(keys_of_column(column).into_iter().map(|key| IndexSpec { behind: at + 1, ..key }));
+    }
     specs.extend(create.indexes.iter().cloned());
-    specs.sort_by_key(|spec| spec.name.is_none());
+    specs.sort_by_key(|spec| spec.behind);
+    // Those named by the user come first, so that invented names make room for them.
+    let mut specs: Vec<(usize, IndexSpec)> = specs.into_iter().enumerate().collect();
+    specs.sort_by_key(|(_, spec)| spec.name.is_none());
     if specs.len() > INDEXES_MAX {
         return Err(too_many_keys());
     }
     let mut indexes: Vec<IndexDefinition> = Vec::with_capacity(specs.len());
-    for spec in &specs {
+    for (_, spec) in &specs {
         let taken = |name: &str| {
-            let named = |spec: &IndexSpec| spec.name.as_deref().is_some_and(|known| same_name(known, name));
+            let named =
+                |(_, spec): &(usize, IndexSpec)| spec.name.as_deref().is_some_and(|known| same_name(known, name));
             specs.iter().any(named) || indexes.iter().any(|index| same_name(&index.name, name))
         };
         let spec = computed::with_hidden_columns(context, spec, &create.table.name, &mut columns, &taken)?;
@@ -248,7 +255,9 @@ fn definition(
         indexes.push(made);
     }
     // Back into the order written, as far as it counts.
-    let indexes = index::in_order(indexes);
+    let mut indexes: Vec<(usize, IndexDefinition)> = specs.iter().map(|(at, _)| *at).zip(indexes).collect();
+    indexes.sort_by_key(|(at, _)| *at);
+    let indexes = index::in_order(indexes.into_iter().map(|(_, index)| index).collect());
     Ok(TableDefinition {
         columns,
         indexes,

@@ -221,8 +221,11 @@ impl Expr {
         let Some(b) = right_value.to_number(&right.ty, context)? else { return Ok(Datum::Null) };
         match arithmetic::compute(op, a, b, context) {
             // DIV of an unsigned and a fraction: the kinds of the values did not tell.
-            Ok(Number::Int(negative)) if op == BinaryOp::IntegerDivide && self.ty.unsigned && negative < 0 => {
-                self.fault(Fault::OutOfRange("BIGINT UNSIGNED"), context)
+            Ok(Number::Int(quotient)) if op == BinaryOp::IntegerDivide && self.ty.unsigned => {
+                match u64::try_from(quotient) {
+                    Ok(quotient) => Ok(Datum::UInt(quotient)),
+                    Err(_) => self.fault(Fault::OutOfRange("BIGINT UNSIGNED"), context),
+                }
             }
             Ok(number) => Ok(number.into()),
             Err(fault) => self.fault(fault, context),

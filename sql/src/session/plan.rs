@@ -534,24 +534,30 @@ impl Session {
             }
             Plan::Query { plan, into: SelectInto::Variables(targets) } => {
                 let mut values = None;
-                query::run(environment, plan, context, &mut |row| {
+                let ran = query::run(environment, plan, context, &mut |row| {
                     if values.is_some() {
                         return Err(Error::more_than_one_row());
                     }
                     values = Some(row.to_vec());
                     Ok(true)
-                })?;
+                });
+                // As in MySQL the first row is in the variables if there is a second one.
+                if ran.as_ref().err().is_some_and(|error| error.code != Error::more_than_one_row().code) {
+                    return ran.map(|_| Done::default());
+                }
                 match values {
                     Some(values) => {
-                        for ((target, value), column) in targets.iter().zip(&values).zip(plan.columns()) {
-                            if let IntoTarget::User(name) = target {
-                                context.session.set_user_variable(name, value.clone(), column.ty);
+                        if targets.iter().all(|target| matches!(target, IntoTarget::User(_))) {
+                            for ((target, value), column) in targets.iter().zip(&values).zip(plan.columns()) {
+                                if let IntoTarget::User(name) = target {
+                                    context.session.set_user_variable(name, value.clone(), column.ty);
+                                }
                             }
-                        }
-                        if targets.iter().any(|target| !matches!(target, IntoTarget::User(_))) {
+                        } else {
                             let types = plan.columns().iter().map(|column| column.ty.stored()).collect();
                             self.programs.collect(vec![values], types);
                         }
+                        ran?;
                         Ok(Done { affected_rows: 1, ..Done::default() })
                     }
                     None => {

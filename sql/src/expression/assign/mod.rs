@@ -338,6 +338,10 @@ impl Assignment<'_, '_> {
 
     // ------------------------------------------------------------ numbers
 
+    fn is_integer(&self) -> bool {
+        matches!(self.target.ty, ColumnType::Int { .. })
+    }
+
     /// An integer between two bounds. Fractions are rounded half away from zero, doubles half to even.
     fn integer(&self, value: Datum<'_>, source: &TypeInfo, low: i128, high: i128) -> Result<i128> {
         let mut followed = false;
@@ -351,6 +355,11 @@ impl Assignment<'_, '_> {
                 above if above == high + 1 && high == i128::from(i64::MAX) => high,
                 number => number,
             },
+            // As in MySQL a decimal below zero is out of an unsigned range also if it would be rounded to zero.
+            Datum::Decimal(v) if low == 0 && v.is_negative() && !v.is_zero() && self.is_integer() => {
+                self.out_of_range()?;
+                return Ok(low);
+            }
             Datum::Decimal(v) => nearest_integer(v),
             Datum::Bytes(text) => self.integer_text(text, &mut followed)?,
             // Seconds are rounded before their digits are a number: 59.5 of them are a minute.

@@ -123,6 +123,8 @@ pub struct IndexSpec {
     pub key_block_size: Option<u64>,
     /// WITH PARSER
     pub parser: Option<String>,
+    /// How many columns stand before it in CREATE TABLE.
+    pub behind: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

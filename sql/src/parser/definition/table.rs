@@ -67,7 +67,9 @@ impl Parser<'_> {
     fn table_element(&mut self, create: &mut CreateTable) -> Result<()> {
         if let Some(element) = self.constraint()? {
             match element {
-                Constraint::Index(index) => create.indexes.push(index),
+                Constraint::Index(index) => {
+                    create.indexes.push(IndexSpec { behind: create.columns.len(), ..index });
+                }
                 Constraint::ForeignKey(key) => create.foreign_keys.push(key),
                 Constraint::Check(check) => create.checks.push(check),
             }

@@ -62,13 +62,17 @@ impl Run<'_, '_> {
         };
         let warning = &mut condition.0;
         if let Some(state) = signal.state {
-            details = Box::new(Details { sqlstate: state, items: Vec::new() });
+            details.sqlstate = state;
             let (level, code, message) = match &state[..2] {
                 b"01" => (Level::Warning, 1642, "Unhandled user-defined warning condition"),
                 b"02" => (Level::Error, 1643, "Unhandled user-defined not found condition"),
                 _ => (Level::Error, 1644, "Unhandled user-defined exception condition"),
             };
-            *warning = Warning { level, code, message: message.to_owned() };
+            (warning.level, warning.code) = (level, code);
+            // RESIGNAL keeps what it does not name.
+            if warning.message.is_empty() {
+                warning.message = message.to_owned();
+            }
         }
         for (item, text) in items {
             match item {

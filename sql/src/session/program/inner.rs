@@ -100,7 +100,8 @@ impl Programs for Runner<'_> {
             Run::of_program(Host::Statement { session, trx: self.trx, rights: None }, &compiled, &mut unit, Vec::new());
         for (at, (value, from)) in args.into_iter().enumerate() {
             let local = &compiled.locals[at];
-            frame[at] = converts.converted(value, &from, (&local.name, &local.ty), false)?.0;
+            // Arguments become parameters in the sql_mode of who calls.
+            frame[at] = converts.converted_in(context.mode, value, &from, (&local.name, &local.ty), false)?.0;
         }
         drop(converts);
         let result = self.run(&mut unit, &compiled, frame, rights, |run| run.result.take());

@@ -54,6 +54,15 @@ pub(super) struct OpenCursor {
     pub at: usize,
 }
 
+/// A block that runs.
+struct Scope<'p> {
+    label: usize,
+    handlers: &'p [Handler],
+    /// Its variables have their defaults. What goes wrong with those is a matter of the blocks around; but as in MySQL a
+    /// condition that one of its own handlers names is handled by none.
+    is_declared: bool,
+}
+
 /// A program that runs; without a unit it is a statement of the client's.
 pub(super) struct Run<'h, 'p> {
     pub host: Host<'h>,
@@ -64,7 +73,7 @@ pub(super) struct Run<'h, 'p> {
     pub types: Vec<TypeInfo>,
     pub cursors: Vec<Option<OpenCursor>>,
     /// The blocks around the statement, by their labels, with their handlers.
-    scopes: Vec<(usize, &'p [Handler])>,
+    scopes: Vec<Scope<'p>>,
     pub result: Option<Value>,
     /// Variables that are fields of NEW, with their new values as they are stored.
     pub assigned: Vec<(usize, Option<Box<[u8]>>)>,
@@ -84,7 +93,8 @@ fn rank(handled: HandledCondition, code: u16, state: &[u8; 5], level: Level) -> 
     match handled {
         HandledCondition::Code(own) => (own == code).then_some(3),
         HandledCondition::State(own) => (own == *state).then_some(2),
-        HandledCondition::Warning => (class == b"01" || class != b"02" && level != Level::Error).then_some(1),
+        // SELECT ... INTO that finds no row raises a warning of the class of NOT FOUND.
+        HandledCondition::Warning => (class == b"01" || level == Level::Warning).then_some(1),
         HandledCondition::NotFound => (class == b"02").then_some(1),
         HandledCondition::Exception => (level == Level::Error && !matches!(class, b"00" | b"01" | b"02")).then_some(1),
     }
@@ -138,7 +148,7 @@ impl<'h, 'p> Run<'h, 'p> {
         let Some(compiled) = self.compiled else { return Ok(()) };
         match self.step(&compiled.program.body)? {
             Flow::Return => Ok(()),
-            _ if compiled.kind == ProgramKind::Function => {
+            _ if compiled.kind == ProgramKind::Function && self.result.is_none() => {
                 let error = Error::ended_without_return(&compiled.shown);
                 self.session().warnings.push_error(&error);
                 Err(error)
@@ -188,7 +198,16 @@ impl<'h, 'p> Run<'h, 'p> {
             Step::Open(cursor) => self.leaf(true, |run| run.open(*cursor)),
             Step::Fetch { cursor, into } => self.leaf(false, |run| run.fetch(*cursor, into)),
             Step::Close(cursor) => self.leaf(false, |run| run.close(*cursor)),
-            Step::Set(items) => self.leaf(false, |run| items.iter().try_for_each(|item| run.set(item))),
+            // To handlers each assignment is a statement of its own.
+            Step::Set(items) => {
+                for item in items {
+                    match self.leaf(false, |run| run.set(item))? {
+                        Flow::Next => {}
+                        flow => return Ok(flow),
+                    }
+                }
+                Ok(Flow::Next)
+            }
             Step::Do(values) => {
                 self.leaf(false, |run| values.iter().try_for_each(|value| run.compute(value).map(drop)))
             }
@@ -235,6 +254,8 @@ impl<'h, 'p> Run<'h, 'p> {
                 }
                 match self.handler_of_warnings(&conditions[known.min(conditions.len())..]) {
                     Some((depth, handler)) => match self.handle(depth, handler)? {
+                        // As in MySQL the handler of a RETURN goes on behind it.
+                        Flow::Next if flow == Flow::Return => Ok(Flow::Next),
                         Flow::Next => Ok(flow),
                         other => Ok(other),
                     },
@@ -264,13 +285,14 @@ impl<'h, 'p> Run<'h, 'p> {
 
     /// The handler for a condition, and how many blocks it stands below.
     fn find_handler(&self, code: u16, state: &[u8; 5], level: Level) -> Option<(usize, &'p Handler)> {
-        for (depth, (_, handlers)) in self.scopes.iter().enumerate().rev() {
-            let ranked = handlers.iter().filter_map(|handler| {
+        for (depth, scope) in self.scopes.iter().enumerate().rev() {
+            // Of handlers that mean it equally the first one is taken.
+            let ranked = scope.handlers.iter().rev().filter_map(|handler| {
                 let ranks = handler.conditions.iter().filter_map(|handled| rank(*handled, code, state, level));
                 ranks.max().map(|rank| (rank, handler))
             });
             if let Some((_, handler)) = ranked.max_by_key(|(rank, _)| *rank) {
-                return Some((depth, handler));
+                return scope.is_declared.then_some((depth, handler));
             }
         }
         None
@@ -278,7 +300,7 @@ impl<'h, 'p> Run<'h, 'p> {
 
     /// The last of a statement's warnings that there is a handler for.
     fn handler_of_warnings(&self, conditions: &[Condition]) -> Option<(usize, &'p Handler)> {
-        if self.scopes.iter().all(|(_, handlers)| handlers.is_empty()) {
+        if self.scopes.iter().all(|scope| scope.handlers.is_empty()) {
             return None;
         }
         conditions.iter().rev().find_map(|condition| {
@@ -297,7 +319,7 @@ impl<'h, 'p> Run<'h, 'p> {
         let (epoch, known) = (session.warnings.epoch(), conditions.len());
         session.programs.handled.borrow_mut().push(conditions);
         let inner = self.scopes.split_off(depth);
-        let label = inner.first().map_or(0, |(label, _)| *label);
+        let label = inner.first().map_or(0, |scope| scope.label);
         let result = self.step(&handler.body);
         self.scopes.truncate(depth);
         self.scopes.extend(inner);
@@ -317,7 +339,7 @@ impl<'h, 'p> Run<'h, 'p> {
 
     fn block(&mut self, block: &'p Block) -> Result<Flow> {
         let depth = self.scopes.len();
-        self.scopes.push((block.label, &[]));
+        self.scopes.push(Scope { label: block.label, handlers: &block.handlers, is_declared: false });
         let result = self.block_inside(block);
         self.scopes.truncate(depth);
         for cursor in &block.cursors {
@@ -331,14 +353,15 @@ impl<'h, 'p> Run<'h, 'p> {
 
     fn block_inside(&mut self, block: &'p Block) -> Result<Flow> {
         for (variables, default) in &block.declared {
-            // What goes wrong with a default is a matter of the blocks around.
-            let flow = self.leaf(false, |run| run.declare(variables, default.as_ref()))?;
-            if flow != Flow::Next {
-                return Ok(flow);
+            for variable in variables {
+                let flow = self.leaf(false, |run| run.declare(*variable, default.as_ref()))?;
+                if flow != Flow::Next {
+                    return Ok(flow);
+                }
             }
         }
         if let Some(scope) = self.scopes.last_mut() {
-            scope.1 = &block.handlers;
+            scope.is_declared = true;
         }
         self.steps(&block.body)
     }

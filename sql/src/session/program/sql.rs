@@ -201,13 +201,20 @@ impl Run<'_, '_> {
         if let Some(plan) = kept {
             self.give_slot(step.slot, Slot::Plan(plan));
         }
-        ran?;
+        let had_row = ran.as_ref().err().is_none_or(|error| error.code == Error::more_than_one_row().code);
         if let Statement::Query(query) = &step.statement
             && let SelectInto::Variables(targets) = &query.into
+            && had_row
         {
+            if ran.is_err() {
+                // What the first row raises comes before the second row.
+                let mut conditions = self.session().warnings.conditions();
+                conditions.retain(|(warning, _)| warning.code != Error::more_than_one_row().code);
+                self.session().warnings.replace(conditions);
+            }
             self.take_into(targets)?;
         }
-        Ok(())
+        ran
     }
 
     fn no_result(&self) -> Error {
@@ -221,7 +228,7 @@ impl Run<'_, '_> {
         Error::no_result_from(if is_trigger == Some(true) { "trigger" } else { "function" })
     }
 
-    /// Local variables among the targets of INTO get their values.
+    /// The targets of INTO get their values, one after the other, if there are local variables among them.
     fn take_into(&mut self, targets: &[IntoTarget]) -> Result<()> {
         if targets.iter().all(|target| matches!(target, IntoTarget::User(_))) {
             return Ok(());
@@ -229,9 +236,7 @@ impl Run<'_, '_> {
         let Some(mut collected) = self.session().programs.take_collected() else { return Ok(()) };
         let Some(row) = collected.rows.pop() else { return Ok(()) };
         for ((target, value), ty) in targets.iter().zip(row).zip(&collected.types) {
-            if matches!(target, IntoTarget::Local(_)) {
-                self.assign_to(target, value, ty)?;
-            }
+            self.assign_to(target, value, ty)?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::expression::{AssignMode, Binder, Datum, EvalContext, Expr, NoFields, 
 use crate::parser::ast::{
     self, Computed, IntoTarget, Literal, Query, Select, SelectInto, SelectItem, SetItem, SetStep, Statement,
 };
-use crate::types::TypeInfo;
+use crate::types::{SqlMode, TypeInfo};
 
 /// Whether an expression reads variables whose types may be others next time.
 fn reads_variables(expr: &Expr) -> bool {
@@ -108,9 +108,9 @@ impl<'p> Run<'_, 'p> {
         Ok((value, collected.types.first().copied().unwrap_or(TypeInfo::NULL)))
     }
 
-    /// The number of a branch.
+    /// The number of a branch. A condition stores nothing: what is doubtful in it is a warning in strict modes, too.
     pub fn choice(&mut self, computed: &Computed) -> Result<Option<usize>> {
-        Ok(match self.compute(computed)?.0 {
+        Ok(match self.compute_as(computed, false)?.0 {
             Value::Int(number) => Some(number.max(0) as usize),
             Value::UInt(number) => Some(number as usize),
             _ => None,
@@ -151,10 +151,23 @@ impl<'p> Run<'_, 'p> {
         &self,
         value: Value,
         from: &TypeInfo,
+        target: (&str, &ColumnType),
+        as_stored: bool,
+    ) -> Result<(Value, Option<Box<[u8]>>)> {
+        self.converted_in(self.surroundings().mode, value, from, target, as_stored)
+    }
+
+    /// The same in another sql_mode than the program's.
+    pub fn converted_in(
+        &self,
+        mode: SqlMode,
+        value: Value,
+        from: &TypeInfo,
         (name, ty): (&str, &ColumnType),
         as_stored: bool,
     ) -> Result<(Value, Option<Box<[u8]>>)> {
         self.with_context(&[], |context| {
+            let context = &EvalContext { mode, strict_change: mode.is_strict(), ..*context };
             let mode = if context.mode.is_strict() { AssignMode::Strict } else { AssignMode::Lenient };
             let target = Target { name, ty, nullable: true };
             let value = assign(Datum::from(value), from, &target, mode, 1, context)?;
@@ -187,7 +200,13 @@ impl<'p> Run<'_, 'p> {
     pub fn assign(&mut self, variable: usize, value: Value, from: &TypeInfo) -> Result<()> {
         let Some(compiled) = self.compiled else { return Err(Error::internal("a variable without a program")) };
         let local: &Local = &compiled.locals[variable];
-        let (value, stored) = self.converted(value, from, (&local.name, &local.ty), local.field.is_some())?;
+        let (value, stored) = match self.converted(value, from, (&local.name, &local.ty), local.field.is_some()) {
+            Ok(converted) => converted,
+            Err(error) => {
+                self.frame[variable] = self.after_error(variable);
+                return Err(error);
+            }
+        };
         self.frame[variable] = value;
         if local.field.is_some() {
             self.assigned.retain(|(at, _)| *at != variable);
@@ -214,22 +233,39 @@ impl<'p> Run<'_, 'p> {
         }
     }
 
-    /// DECLARE.
-    pub fn declare(&mut self, variables: &[usize], default: Option<&Computed>) -> Result<()> {
-        for variable in variables {
-            match default {
-                None => self.frame[*variable] = Value::Null,
-                Some(default) => {
-                    let (value, ty) = self.compute(default)?;
-                    self.assign(*variable, value, &ty)?;
-                }
+    /// What a variable is whose new value is an error: as in MySQL, NULL. A field of NEW stays.
+    fn after_error(&self, variable: usize) -> Value {
+        match self.compiled.and_then(|compiled| compiled.locals[variable].field) {
+            Some(_) => self.frame[variable].clone(),
+            None => Value::Null,
+        }
+    }
+
+    fn assign_computed(&mut self, variable: usize, value: &Computed) -> Result<()> {
+        match self.compute(value) {
+            Ok((value, ty)) => self.assign(variable, value, &ty),
+            Err(error) => {
+                self.frame[variable] = self.after_error(variable);
+                Err(error)
             }
         }
-        Ok(())
+    }
+
+    /// DECLARE.
+    pub fn declare(&mut self, variable: usize, default: Option<&Computed>) -> Result<()> {
+        match default {
+            None => {
+                self.frame[variable] = Value::Null;
+                Ok(())
+            }
+            Some(default) => self.assign_computed(variable, default),
+        }
     }
 
     pub fn returns(&mut self, value: &'p Computed) -> Result<()> {
         let Some(compiled) = self.compiled else { return Err(Error::return_outside()) };
+        // A function whose handler goes on behind a RETURN that fails has returned NULL.
+        self.result = Some(Value::Null);
         let (value, from) = self.compute(value)?;
         let ty = compiled.returns.as_ref().ok_or_else(Error::return_outside)?;
         let (value, _) = self.converted(value, &from, (&compiled.definition.name, ty), false)?;
@@ -239,10 +275,7 @@ impl<'p> Run<'_, 'p> {
 
     pub fn set(&mut self, item: &SetStep) -> Result<()> {
         match item {
-            SetStep::Local(variable, value) => {
-                let (value, ty) = self.compute(value)?;
-                self.assign(*variable, value, &ty)
-            }
+            SetStep::Local(variable, value) => self.assign_computed(*variable, value),
             SetStep::User(name, value) => {
                 // A variable of the session changes nothing that is stored: a doubtful value is a warning, as outside.
                 let (value, ty) = self.compute_as(value, false)?;

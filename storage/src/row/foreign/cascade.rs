@@ -166,11 +166,12 @@ impl Parent<'_> {
         if self.changes.is_some() { link.key().on_update } else { link.key().on_delete }
     }
 
-    /// A row that refers to itself blocks itself, as a child would: it is checked while it still exists.
+    /// A row that refers to itself blocks itself, as a child would: it is checked while it still exists. If it is to get
+    /// another primary key, a cascade would have to change its table while that is updated, which no cascade does.
     fn refuse_own(&self, trx: &mut Transaction, relations: &Relations) -> Result<()> {
         for link in relations.children.iter().filter(|link| link.is_own()) {
             let Some(parent) = &link.parent else { continue };
-            if self.action(link).changes_children() {
+            if self.action(link).changes_children() && (self.changes.is_none() || parent.index != 0) {
                 continue;
             }
             if let Some(key) = self.lost_key(parent) {
