@@ -3,8 +3,8 @@
 //! Scripts in `tests/oracle/*.sql` are read first, then random statements from a
 //! seed (`ORACLE_SEED` replays one). A statement that Glassine does not support
 //! yet (1235) is counted, never compared. Where MySQL and MariaDB themselves
-//! differ, the script avoids the ground. Rounds of ALTER TABLE, of foreign keys
-//! and of partitions are in files of their own.
+//! differ, the script avoids the ground. Rounds of ALTER TABLE, of foreign keys,
+//! of partitions, of stored programs and of changes through views are in files of their own.
 
 #[path = "oracle/alters.rs"]
 mod alters;
@@ -14,6 +14,8 @@ mod divided;
 mod families;
 #[path = "oracle/geometries.rs"]
 mod geometries;
+#[path = "oracle/programs.rs"]
+mod programs;
 #[path = "oracle/queries.rs"]
 mod queries;
 #[path = "oracle/rounds.rs"]
@@ -22,6 +24,8 @@ mod rounds;
 mod statements;
 #[path = "oracle/tables.rs"]
 mod tables;
+#[path = "oracle/through.rs"]
+mod through;
 #[path = "oracle/tpch.rs"]
 mod tpch;
 #[path = "oracle/typed.rs"]

@@ -3,10 +3,11 @@
 //! A round begins without tables and has a seed of its own, so `ORACLE_SEED` with the seed of a failure makes it the first
 //! one. After the first difference the two servers have different tables: the round ends.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
 
-use bench::client::{Answer, Error};
+use bench::client::{Answer, Client, Error};
 
 use super::{Pair, Verdict, asked_for, difference, pair, show, took_too_long};
 
@@ -49,6 +50,9 @@ const SAME_REFUSALS: &[(u16, u16)] = &[
     (1215, 1905),
     (3104, 1905),
     (1822, 1553),
+    (1822, 1025),
+    (1830, 1822),
+    (3780, 1825),
     (3780, 1822),
     (3780, 1833),
     (1832, 1830),
@@ -160,13 +164,48 @@ impl<'p> Round<'p> {
             }
             (ours, oracle) => format!("ours: {}\noracle: {}", show(ours), show(oracle)),
         };
+        self.judge(statement, how);
+        Outcome::Apart
+    }
+
+    /// The servers differ: the round is over.
+    fn judge(&mut self, statement: &str, how: String) {
         let last = self.statements.last().map_or("", |last| last.as_str());
         if took_too_long(&how) || (self.is_known)(statement, &how, last) {
             self.known = true;
         } else {
             self.differs(format!("{statement}\n{how}"));
         }
-        Outcome::Apart
+    }
+
+    /// A statement that may send several answers, as CALL does. How many rows it says it changed is compared elsewhere.
+    pub fn call(&mut self, statement: &str) {
+        self.statements.push(statement.to_owned());
+        if !self.goes_on() {
+            return;
+        }
+        let (mut ours, mut oracle) =
+            (all_answers(&mut self.pair.ours, statement), all_answers(&mut self.pair.oracle, statement));
+        let how = loop {
+            match (ours.pop_front(), oracle.pop_front()) {
+                (None, None) => {
+                    self.same += 1;
+                    return;
+                }
+                (Some(Ok(ours)), Some(Ok(mut oracle))) => {
+                    oracle.affected = ours.affected;
+                    if let Some(how) = difference(ours, oracle, true) {
+                        break how;
+                    }
+                }
+                (Some(Err(ours)), Some(Err(oracle))) if same_refusal(statement, &ours, &oracle) => self.refused += 1,
+                (ours, oracle) => {
+                    let told = |one: Option<Result<Answer, Error>>| one.map_or("nothing".into(), show);
+                    break format!("ours: {}\noracle: {}", told(ours), told(oracle));
+                }
+            }
+        };
+        self.judge(statement, how);
     }
 
     /// Our server's own answer to a question, which it must have.
@@ -232,6 +271,15 @@ impl<'p> Round<'p> {
             self.differs(format!("SHOW CREATE TABLE {table}\nours: {shown}\nloaded again: {again}"));
         }
     }
+}
+
+/// Everything that a statement is answered with, up to an error.
+fn all_answers(client: &mut Client, statement: &str) -> VecDeque<Result<Answer, Error>> {
+    let mut answers = VecDeque::from([client.query(statement)]);
+    while answers.back().is_some_and(|last| last.as_ref().is_ok_and(|answer| answer.more)) {
+        answers.push_back(client.receive());
+    }
+    answers
 }
 
 fn same_refusal(statement: &str, ours: &Error, oracle: &Error) -> bool {
