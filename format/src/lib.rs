@@ -24,6 +24,8 @@ pub mod record;
 
 pub mod value;
 
+pub mod transport;
+
 pub mod page;
 
 pub mod transform;

@@ -13,8 +13,8 @@ use format::value::{ColumnType, LobSize};
 use storage::io::sim::SimDisk;
 use storage::io::{Caching, Disk, OpenMode};
 use storage::{
-    Column, ColumnSet, Config, Engine, Error, IndexDefinition, ReadMode, Result, Row, ScanRange, Table,
-    TableDefinition, Trx, TrxOptions,
+    Alteration, Column, ColumnSet, Config, Engine, Error, IndexDefinition, ReadMode, Relatives, Result, Row, ScanRange,
+    Table, TableDefinition, Trx, TrxOptions,
 };
 
 use crate::bytes::Random;
@@ -159,6 +159,60 @@ pub fn pages(random: &mut Random) {
         file.write_at((number * page_bytes) as u64, &page).expect("a disk without faults");
     }
     live(random, &disk, is_whole);
+}
+
+/// A file of another instance, with changed pages, is imported. That may be refused; the instance is what it was, or has rows
+/// more.
+pub fn import(random: &mut Random) {
+    let source = instances()[1].duplicate();
+    let disk = instances()[1].duplicate();
+    let page_bytes = config().page_bytes;
+    let path = random.pick(&["d/t.ibd", "d/u.ibd"]);
+    let mut bytes = vec![0; source.file_bytes(path) as usize];
+    let file = source.open(path, OpenMode::Read, Caching::Cached).expect("it is there");
+    file.read_at(0, &mut bytes).expect("a disk without faults");
+    let count = bytes.len() / page_bytes;
+    let is_whole = random.chance(16);
+    for _ in 0..if is_whole { 0 } else { 1 + random.below(3) } {
+        let number = if random.chance(3) { random.below(8.min(count)) } else { random.below(count) };
+        let page = &mut bytes[number * page_bytes..][..page_bytes];
+        if !header::is_zero(page) {
+            damage_page(random, page);
+            let lsn = header::lsn(page);
+            header::seal(page, lsn);
+        }
+    }
+    if !is_whole && random.chance(8) {
+        bytes.truncate(random.below(bytes.len()));
+    }
+    disk.set_faults(|faults| faults.capacity_blocks = Some(DISK_BLOCKS));
+    let engine = Engine::open(Arc::new(disk.clone()), config()).expect("a good instance");
+    let wait = options();
+    let mut receiver = definition("r");
+    if random.chance(4) {
+        receiver.columns[1].nullable = !is_whole;
+    }
+    engine.create_table(receiver, &wait).expect("a good instance");
+    let alter = |change: &mut dyn FnMut(Alteration<'_>) -> Result<()>| {
+        let locked = engine.lock_definitions(&[("d", "r")], Relatives::Along, &wait)?;
+        change(locked.alter("d", "r")?)
+    };
+    alter(&mut |alteration| alteration.discard(&[0])).expect("a good instance");
+    let file = disk.open("d/r.ibd", OpenMode::Create, Caching::Cached).expect("a new file");
+    file.write_at(0, &bytes).expect("a disk without faults");
+    let imported = alter(&mut |alteration| alteration.import(&[0], None, None).map(drop));
+    assert!(imported.is_ok() || !is_whole, "a good file: {imported:?}");
+    if imported.is_ok() {
+        let _ = walk(random, &engine, "r");
+    }
+    rest(&engine);
+    let report = engine.check();
+    assert!(
+        report.as_ref().is_ok_and(|report| report.is_clean()),
+        "{imported:?}: {:?}",
+        report.map(|report| report.errors)
+    );
+    engine.close().expect("a good instance");
 }
 
 /// Groups of the log, whose records may be any bytes.

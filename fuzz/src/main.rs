@@ -47,6 +47,7 @@ const TARGETS: &[Target] = &[
     ("index-page", pages::index),
     ("undo-page", pages::undo),
     ("blob-page", pages::blob),
+    ("lob-page", pages::lob),
     ("redo-record", pages::redo),
     ("column-type", values::column_type),
     ("stored-value", values::stored_value),
@@ -69,12 +70,14 @@ const TARGETS: &[Target] = &[
     ("doublewrite", stored::doublewrite),
     ("key-ring", stored::key_ring),
     ("description", stored::description),
+    ("exported", stored::exported),
     ("backup", stored::backup),
     ("undo-logs", stored::undo_logs),
     ("xid", stored::xid),
     ("instance-pages", instance::pages),
     ("instance-log", instance::log),
     ("instance-aside", instance::aside),
+    ("instance-import", instance::import),
 ];
 
 fn main() -> ExitCode {

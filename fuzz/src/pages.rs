@@ -3,7 +3,7 @@
 use format::ids::{IndexId, Lsn, PageId, PageNo, SpaceId, TrxId, UndoNo};
 use format::page::header::{self, PageType};
 use format::page::index::INFIMUM;
-use format::page::{self, blob, index, space};
+use format::page::{self, blob, index, lob, space};
 use format::record::{self, Compare, FieldLayout, FieldSpan, Layout, NEVER, Offsets, ROW_VERSIONS_MAX, RecordImage};
 use format::redo::{PageOp, Record, RecordList};
 use format::transform::encryption::{KeyInfo, PageKey, decrypt, encrypt};
@@ -274,6 +274,20 @@ pub fn blob(random: &mut Random) {
     }
     let _ = blob::part(&page);
     let _ = blob::Reference::read(&random.bytes(24));
+}
+
+/// Pages of long values that MySQL 8.0 wrote.
+pub fn lob(random: &mut Random) {
+    let page_bytes = random.pick(&page::SIZES);
+    let mut page = random.exactly(page_bytes);
+    header::set_page_type(&mut page, random.pick(&[PageType::LOB_FIRST, PageType::LOB_INDEX, PageType::LOB_DATA]));
+    let first = lob::first_entry(&page).map_or(0, |address| address.offset);
+    for offset in [first, random.next() as u16, 96] {
+        if let Ok(entry) = lob::entry(&page, offset) {
+            let _ = lob::part(&page, entry.bytes);
+        }
+    }
+    let _ = lob::part(&page, random.below(1 << 17));
 }
 
 /// Records of the log: decoded, and applied to a page that they were not made for.

@@ -7,6 +7,7 @@ use format::checksum::{crc32c, crc32c_append};
 use format::ids::{IndexId, PageNo, SpaceId, TableId};
 use format::page::{header, undo};
 use format::record::Length;
+use format::transport;
 use format::value::ColumnType;
 use format::xid::Xid;
 use storage::backup::{ArchiveWriter, Backup, Restore, Verify, read_archive};
@@ -281,6 +282,40 @@ fn row_versions() -> RowVersions {
     RowVersions { current: 2, fields }
 }
 
+/// The description that lies beside an exported file.
+pub fn exported(random: &mut Random) {
+    let column = |name: &str| transport::Column {
+        name: name.into(),
+        ty: transport::Type::of(&ColumnType::Int { bytes: 4, unsigned: true }, true),
+        orders: true,
+        prefix_bytes: 0,
+        instant: false,
+    };
+    let own = random.chance(2).then(|| codec::write_rows_of_versions(Some(&row_versions())));
+    let mut bytes = transport::Description {
+        host: "h".into(),
+        table: "d/t".into(),
+        auto_increment: 7,
+        page_bytes: 16384,
+        flags: 0x21,
+        columns: ["a", "b", "DB_ROW_ID", "DB_TRX_ID", "DB_ROLL_PTR"].map(column).into(),
+        indexes: Vec::new(),
+        own,
+    }
+    .write();
+    let read = transport::Description::read(&bytes).expect("a whole description");
+    assert!(read.own.is_none_or(|own| codec::read_rows_of_versions(&own).is_ok_and(|versions| versions.is_some())));
+    // Also as other servers write it.
+    bytes[3] = random.pick(&[bytes[3], 1, 2, 3, 4, 5, 6, 7, 8]);
+    random.damage(&mut bytes);
+    if let Ok(read) = transport::Description::read(&bytes) {
+        let _ = read.own.map(|own| codec::read_rows_of_versions(&own));
+        for (one, other) in read.columns.iter().zip(read.columns.iter().skip(1)) {
+            let _ = one.ty.differs_from(&other.ty);
+        }
+    }
+}
+
 /// Options, columns, indexes and partitions as the system tables keep them.
 pub fn description(random: &mut Random) {
     let options = TableOptions {
@@ -302,6 +337,7 @@ pub fn description(random: &mut Random) {
         name: name.into(),
         subpartition: Some("s".into()),
         compression: Some((Compression::ZSTD, Some(3))),
+        discarded: false,
     };
     let mut options = codec::write_options(&codec::TableFacts {
         options,

@@ -18,10 +18,21 @@ pub fn database_of<'a>(name: &'a TableName, current: Option<&'a str>) -> Result<
 
 /// Opens a table for a transaction.
 pub fn open(trx: &mut Trx, database: &str, name: &str, wanted: TableUse) -> Result<Arc<Table>> {
-    trx.open_table_to(wanted, database, name).map_err(|error| match error {
+    let opened = trx.open_table_to(wanted, database, name).map_err(|error| match error {
         storage::Error::NotFound(_) => Error::no_such_table(database, name),
         other => storage_error(other),
-    })
+    })?;
+    check_not_discarded(&opened)?;
+    Ok(opened)
+}
+
+/// 1814 for a table whose rows were discarded, or those of one of its partitions: it can only be dropped, renamed, or take
+/// those of a file.
+pub fn check_not_discarded(table: &Table) -> Result<()> {
+    match table.schema().is_discarded() {
+        true => Err(Error::tablespace_discarded(&table.name)),
+        false => Ok(()),
+    }
 }
 
 /// The same, past a temporary table of the name.
@@ -30,6 +41,7 @@ pub fn open_stored(trx: &mut Trx, database: &str, name: &str, wanted: TableUse) 
         let table = trx.engine().table(database, name);
         let Some(table) = table else { return open(trx, database, name, wanted) };
         if trx.lock_table(&table, wanted).or_sql()? {
+            check_not_discarded(&table)?;
             return Ok(table);
         }
     }
@@ -69,6 +81,8 @@ pub fn storage_error(error: storage::Error) -> Error {
         Storage::ReadOnly => Error::read_only_transaction(),
         Storage::ReadOnlyDatabase(name) => Error::read_only_database(&name),
         Storage::Unsupported(what) => Error::unsupported(what),
+        Storage::SchemaMismatch(what) => Error::schema_mismatch(&what),
+        Storage::Foreign(what) => Error::new(1815, b"HY000", format!("Internal error: Cannot import: {what}")),
         Storage::KeyUnavailable(what) => Error::cannot_find_key(&what),
         Storage::DiskFull { doing } => Error::disk_full(doing),
         Storage::RollingBack => Error::rolling_back(),

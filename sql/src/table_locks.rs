@@ -1,4 +1,4 @@
-//! What a session has locked by LOCK TABLES, or by FLUSH TABLES ... WITH READ LOCK.
+//! What a session has locked by LOCK TABLES, or by FLUSH TABLES ... WITH READ LOCK or FOR EXPORT.
 //!
 //! A session with locked tables may use these only, each by the name under which it was locked: a table that a
 //! statement uses twice was locked twice, under two aliases. Metadata locks keep other sessions away, see
@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use storage::{MetadataGrant, TableUse};
+use storage::{Exported, MetadataGrant, TableUse};
 
 use crate::error::{Error, Result};
 
@@ -32,6 +32,8 @@ pub struct LockedTable {
 pub struct LockedTables {
     pub tables: Vec<LockedTable>,
     pub grant: Arc<MetadataGrant>,
+    /// FLUSH TABLES ... FOR EXPORT: their files may be copied while they are locked.
+    pub exported: Option<Arc<Exported>>,
 }
 
 impl LockedTables {

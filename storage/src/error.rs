@@ -68,6 +68,10 @@ pub enum Error {
     ReadOnlyDatabase(Box<str>),
     /// A value or option that this engine does not support.
     Unsupported(Box<str>),
+    /// A file to import is not one of this table: what differs.
+    SchemaMismatch(Box<str>),
+    /// A file to import cannot be read: which page, and why. Nothing of this instance is damaged.
+    Foreign(Box<str>),
     /// The device has no room. Nothing was lost; it may work again later.
     DiskFull { doing: &'static str },
     /// The device has no room even to undo, or a read failed meanwhile. For the client the transaction is over; it is
@@ -247,6 +251,8 @@ impl fmt::Display for Error {
             Error::ReadOnly => write!(f, "read only"),
             Error::ReadOnlyDatabase(name) => write!(f, "the database {name} is read only"),
             Error::Unsupported(what) => write!(f, "not supported: {what}"),
+            Error::SchemaMismatch(what) => write!(f, "the file does not fit the table: {what}"),
+            Error::Foreign(what) => write!(f, "{what}"),
             Error::DiskFull { doing } => write!(f, "no space left on device: {doing}"),
             Error::RollingBack => {
                 write!(f, "the device does not allow to undo now; the transaction is rolled back when it does")

@@ -55,11 +55,12 @@ pub mod backup;
 pub mod engine;
 
 pub use config::Config;
-pub use dictionary::{Table, names_a_file, names_a_partition};
+pub use dictionary::{Table, named_path, names_a_file, names_a_partition};
 pub use engine::{
-    Alteration, CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedDefinitions, LockedKey,
-    LockedName, LockedTables, Others, RecordLock, Relatives, RollbackStatus, RowMap, RowRoute, Savepoint, SpaceCheck,
-    TableLock, TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions, UnfinishedTable, XidClaim,
+    Alteration, CheckReport, Cursor, Engine, EngineStatus, Exported, ForeignKeyReport, LockDump, LockedDefinitions,
+    LockedKey, LockedName, LockedTables, Others, RecordLock, Relatives, RollbackStatus, RowMap, RowRoute, Savepoint,
+    SpaceCheck, TableLock, TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions, UnfinishedTable,
+    XidClaim,
 };
 pub use error::{DuplicateRows, Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};
 pub use lock::{

@@ -410,18 +410,7 @@ fn mariadb_algorithm(number: u64) -> &'static str {
 
 /// Verifies a plain page by any of the algorithms that servers of these formats use.
 fn verify(page: &[u8], full_crc32: bool) -> State {
-    let trailer = page.len() - header::TRAILER_BYTES;
-    let good = if full_crc32 {
-        get_u32(page, trailer + 4) == checksum::page_full_crc32(page)
-    } else {
-        let (first, second) = (header::checksum(page), get_u32(page, trailer));
-        let same_lsn = get_u32(page, header::LSN + 4) == get_u32(page, trailer + 4);
-        same_lsn
-            && (header::verify_checksum(page).is_ok()
-                || (first, second) == (checksum::NONE, checksum::NONE)
-                || (first, second) == checksum::page_innodb(page))
-    };
-    if good { State::Good } else { State::Damaged }
+    if header::verify_any_checksum(page, full_crc32).is_ok() { State::Good } else { State::Damaged }
 }
 
 /// Verifies a page of a ROW_FORMAT=COMPRESSED file.

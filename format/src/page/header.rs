@@ -83,6 +83,8 @@ impl PageType {
     pub const SDI: PageType = PageType(17853);
     pub const RTREE: PageType = PageType(17854);
     pub const INDEX: PageType = PageType(17855);
+    /// MariaDB's root of an index of which the columns were changed at once; the number is that of [`PageType::SDI_BLOB`].
+    pub const MARIADB_INSTANT: PageType = PageType(18);
     /// MariaDB's PAGE_COMPRESSED=1, in files without full_crc32.
     pub const MARIADB_COMPRESSED: PageType = PageType(34354);
     pub const MARIADB_COMPRESSED_AND_ENCRYPTED: PageType = PageType(37401);
@@ -252,6 +254,21 @@ pub fn verify_checksum(page: &[u8]) -> Result<()> {
         return Err(Error::corrupt("checksum", trailer));
     }
     Ok(())
+}
+
+/// The same for a page of a server that may use other checksums; `full_crc32`: as the file's flags say.
+pub fn verify_any_checksum(page: &[u8], full_crc32: bool) -> Result<()> {
+    let trailer = page.len() - TRAILER_BYTES;
+    if full_crc32 {
+        return match get_u32(page, trailer + 4) == checksum::page_full_crc32(page) {
+            true => Ok(()),
+            false => Err(Error::corrupt("checksum", trailer + 4)),
+        };
+    }
+    let (first, second) = (get_u32(page, CHECKSUM), get_u32(page, trailer));
+    let same_lsn = get_u32(page, LSN + 4) == get_u32(page, trailer + 4);
+    let older = (first, second) == (checksum::NONE, checksum::NONE) || (first, second) == checksum::page_innodb(page);
+    if same_lsn && older { Ok(()) } else { verify_checksum(page) }
 }
 
 #[cfg(test)]

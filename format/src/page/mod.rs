@@ -1,7 +1,8 @@
 //! Pages: the unit of reading, writing, latching and logging.
 //!
 //! Every page has the same frame, drawn in [`header`]; what lies between depends on its type: an index page
-//! ([`index`]), the bookkeeping of a tablespace ([`space`]), of undo ([`undo`]), or a piece of a long value ([`blob`]).
+//! ([`index`]), the bookkeeping of a tablespace ([`space`]), of undo ([`undo`]), or a piece of a long value ([`blob`]; [`lob`]
+//! where MySQL 8.0 wrote it).
 //!
 //! All functions take the page as a plain slice whose length is the page size (4096 .. 65536, a power of two). Reading
 //! never panics on nonsense inside a page of such a length. Nothing here changes a page: changes are
@@ -19,6 +20,8 @@ pub mod space;
 pub mod undo;
 
 pub mod blob;
+
+pub mod lob;
 
 pub mod index;
 

@@ -14,9 +14,9 @@ use super::copy::Source;
 use super::way::{self, Asked};
 use super::{
     Context, Outcome, check, check_name, check_not_reserved, column, create, foreign_key, fulltext, index, options,
-    partition, sequence, spatial,
+    partition, sequence, spatial, tablespace,
 };
-use crate::catalog::storage_error;
+use crate::catalog::{check_not_discarded, storage_error};
 use crate::error::{Error, Result};
 use crate::parser::ast::{AlterAction, AlterTable, ForeignKeySpec, IndexKind, PartitionAction, TableName};
 
@@ -24,6 +24,13 @@ use crate::parser::ast::{AlterAction, AlterTable, ForeignKeySpec, IndexKind, Par
 pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome> {
     let (database, name) = context.resolve(&alter.table)?;
     let asked = Asked::of(alter.algorithm.as_deref(), alter.lock.as_deref())?;
+    match &alter.actions[..] {
+        [AlterAction::Tablespace(transfer)] => return tablespace::perform(context, &alter.table, *transfer, None),
+        [AlterAction::Partitions(PartitionAction::Tablespace(transfer, partitions))] => {
+            return tablespace::perform(context, &alter.table, *transfer, Some(partitions));
+        }
+        _ => {}
+    }
     if let [AlterAction::Partitions(action)] = &alter.actions[..]
         && !matches!(action, PartitionAction::By(_) | PartitionAction::Remove)
     {
@@ -41,6 +48,7 @@ pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome>
         Err(error) => return missing(error),
     };
     sequence::check_alteration(&seen, &alter.actions)?;
+    check_not_discarded(&seen)?;
     let (outcome, rewritten) = if seen.is_temporary() {
         let change = Change::of(context, &seen, alter)?;
         way::perform_temporary(change, context, &seen, &asked)?
@@ -486,8 +494,9 @@ impl Change {
                     format!("Table storage engine for '{}' doesn't have this option", self.definition.name),
                 );
             }
-            AlterAction::DiscardTablespace | AlterAction::ImportTablespace => {
-                return Err(Error::unsupported("DISCARD and IMPORT TABLESPACE"));
+            // It stands alone.
+            AlterAction::Tablespace(_) => {
+                return Err(Error::unsupported("DISCARD and IMPORT TABLESPACE beside other changes"));
             }
             AlterAction::Partitions(PartitionAction::By(by)) => {
                 if self.temporary {

@@ -75,6 +75,10 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
                 return Err(Error::not_with_partitioning("TEMPORARY"));
             }
             definition.auto_increment_start = 0;
+            definition.options.discarded = false;
+            for part in definition.partitioning.iter_mut().flat_map(|partitioning| &mut partitioning.parts) {
+                part.discarded = false;
+            }
             // A copy refers to nothing, as in MySQL.
             definition.foreign_keys.clear();
             definition.indexes.iter_mut().for_each(|index| index.generated = false);

@@ -13,7 +13,7 @@ use super::histogram;
 use super::partition::{Router, misplaced};
 use super::whole::{Answer, each_row, open};
 use super::{Context, Outcome, view};
-use crate::catalog::{database_of, storage_error};
+use crate::catalog::{check_not_discarded, database_of, storage_error};
 use crate::error::{Error, Result};
 use crate::information_schema::{self, is_virtual_table};
 use crate::parser::ast::{Maintenance, PersistentFor, TableName};
@@ -72,6 +72,14 @@ pub fn maintain(
                 continue;
             }
         };
+        if let Err(error) = check_not_discarded(&found) {
+            say("Error", &error.message);
+            match action {
+                Maintenance::Check => say("error", "Corrupt"),
+                _ => say("status", "Operation failed"),
+            }
+            continue;
+        }
         match action {
             Maintenance::Optimize => {
                 say("note", "Table does not support optimize, doing recreate + analyze instead");

@@ -34,6 +34,7 @@ mod partition;
 mod sequence;
 mod spatial;
 mod stored_expression;
+mod tablespace;
 mod view;
 mod way;
 mod whole;
@@ -42,7 +43,7 @@ pub use create::{begin_table, check_with_rows};
 use storage::{Relatives, TrxOptions};
 
 use crate::accounts::Rights;
-use crate::catalog::{database_of, storage_error};
+use crate::catalog::{self, database_of, storage_error};
 use crate::error::{Error, Level, Result, Warning};
 use crate::expression::EvalContext;
 use crate::information_schema::{self, log_tables, table_io};
@@ -199,10 +200,12 @@ pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
                 return Outcome::nothing();
             }
             let (database, name) = context.resolve(table)?;
-            if crate::sequences::is_sequence(&*context.existing(database, name)?) {
+            let table = context.existing(database, name)?;
+            if crate::sequences::is_sequence(&*table) {
                 return Err(Error::not_of_sequences(database, name));
             }
-            match (context.existing(database, name)?, &context.wait.temporary) {
+            catalog::check_not_discarded(&table)?;
+            match (table, &context.wait.temporary) {
                 (table, Some(own)) if table.is_temporary() => own.truncate(database, name),
                 _ => context.instance.engine.truncate_table(database, name, &context.wait),
             }
@@ -461,6 +464,9 @@ fn rename_tables(context: &Context<'_>, renames: &[(TableName, TableName)]) -> R
             return Err(Error::rename_across_databases());
         }
         view::check_triggers_stay(context, from, to)?;
+        if let Some(table) = context.instance.engine.table(from.0, from.1) {
+            catalog::check_not_discarded(&table)?;
+        }
         pairs.push((from, to));
     }
     context.instance.engine.rename_tables(&pairs, &context.wait).map_err(|error| match error {

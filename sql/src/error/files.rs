@@ -79,6 +79,24 @@ impl Error {
         Error::new(3, b"HY000", format!("Error writing file '{}' ({})", path.display(), os_error(cause)))
     }
 
+    /// The rows of a table were discarded.
+    pub fn tablespace_discarded(table: &str) -> Error {
+        Error::new(1814, b"HY000", format!("Tablespace has been discarded for table '{table}'"))
+    }
+
+    pub fn tablespace_exists(database: &str, table: &str) -> Error {
+        Error::new(1813, b"HY000", format!("Tablespace '{database}/{table}' exists."))
+    }
+
+    pub fn tablespace_missing(database: &str, table: &str) -> Error {
+        Error::new(1812, b"HY000", format!("Tablespace is missing for table `{database}`.`{table}`."))
+    }
+
+    /// A file to import does not fit the definition of its table.
+    pub fn schema_mismatch(what: &str) -> Error {
+        Error::new(1808, b"HY000", format!("Schema mismatch ({what})"))
+    }
+
     pub fn not_a_text_file(path: &Path) -> Error {
         let text = format!("The file '{}' must be in the database directory or be readable by all", path.display());
         Error::new(1085, b"HY000", text)

@@ -327,9 +327,7 @@ impl Session {
         self.status.add(Counter::ComFlush, 1);
         for item in items {
             match item {
-                FlushItem::Tables { for_export: true, .. } => {
-                    return Err(Error::unsupported("FLUSH TABLES FOR EXPORT"));
-                }
+                FlushItem::Tables { tables, for_export: true, .. } => self.flush_for_export(tables)?,
                 FlushItem::Tables { tables, read_lock: true, .. } if tables.is_empty() => self.take_read_lock()?,
                 FlushItem::Tables { tables, read_lock: true, .. } => self.flush_with_read_lock(tables)?,
                 FlushItem::Tables { .. } => self.commit()?,

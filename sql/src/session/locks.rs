@@ -1,13 +1,13 @@
-//! LOCK TABLES, UNLOCK TABLES, FLUSH TABLES ... WITH READ LOCK.
+//! LOCK TABLES, UNLOCK TABLES, FLUSH TABLES ... WITH READ LOCK and FOR EXPORT.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use storage::{DefinitionKind, NameLockMode, TableUse};
+use storage::{DefinitionKind, Exported, NameLockMode, TableUse};
 
 use super::Session;
 use crate::accounts::{Privileges, Rights};
-use crate::catalog::{OrSqlError, database_of};
+use crate::catalog::{OrSqlError, check_not_discarded, database_of};
 use crate::error::{Error, Result};
 use crate::information_schema::is_virtual;
 use crate::parser::ast::{Maintenance, Statement, TableLock, TableName};
@@ -98,6 +98,37 @@ impl Session {
         self.hold_tables(wanted)
     }
 
+    /// FLUSH TABLES a, b FOR EXPORT: the same, and until UNLOCK TABLES their files may be copied, with the description that
+    /// is written beside each.
+    pub(super) fn flush_for_export(&mut self, tables: &[TableName]) -> Result<()> {
+        self.flush_with_read_lock(tables)?;
+        let exported = self.exported(tables);
+        match (exported, &mut self.locked) {
+            (Ok(exported), Some(locked)) => {
+                locked.exported = Some(Arc::new(exported));
+                Ok(())
+            }
+            (exported, _) => {
+                self.release_tables();
+                exported.map(drop)
+            }
+        }
+    }
+
+    fn exported(&self, tables: &[TableName]) -> Result<Exported> {
+        let engine = &self.instance.engine;
+        let mut files = Vec::with_capacity(tables.len());
+        for table in tables {
+            let (database, name) = (self.stored_database(table)?, &table.name);
+            let Some(found) = engine.table(&database, name) else {
+                return Err(Error::wrong_object(&database, name, "BASE TABLE"));
+            };
+            check_not_discarded(&found)?;
+            files.push(found);
+        }
+        engine.export(&files, &self.instance.variables.text("hostname")).or_sql()
+    }
+
     /// FLUSH TABLES WITH READ LOCK: no other session changes anything.
     pub(super) fn take_read_lock(&mut self) -> Result<()> {
         if self.locked.is_some() {
@@ -132,7 +163,7 @@ impl Session {
         let names: Vec<_> = all.chain(inside).collect();
         let grant = Arc::new(engine.lock_tables(&names, &self.trx_options()).or_sql()?);
         check()?;
-        self.locked = Some(LockedTables { tables, grant });
+        self.locked = Some(LockedTables { tables, grant, exported: None });
         // Cached plans were made without regard to the locks.
         self.forget_plans();
         Ok(())

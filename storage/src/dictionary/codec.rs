@@ -22,8 +22,9 @@ use crate::schema::{
 /// The version written now. Version 1 of a table's options ended before `atomic_writes`; version 2 had no foreign keys
 /// behind them; version 3 did not tell whether a column's collation was written and an index was made for a foreign
 /// key; version 4 did not tell BOOL from TINYINT; version 5 had neither CHECK constraints nor ZEROFILL nor generated
-/// columns; version 6 had no partitions, and no full-text and multi-valued indexes; version 7 had no row versions.
-const VERSION: u8 = 8;
+/// columns; version 6 had no partitions, and no full-text and multi-valued indexes; version 7 had no row versions;
+/// version 8 did not tell which files are discarded.
+const VERSION: u8 = 9;
 
 /// Appends to bytes.
 #[derive(Default)]
@@ -189,7 +190,7 @@ fn read_partitions(from: &mut Reader<'_>) -> Result<(Option<Box<Partitioning>>, 
     for _ in 0..from.u32()? {
         let (name, subpartition) = (from.text()?, from.option_text()?);
         let compression = if from.bool()? { Some(read_compression(from)?) } else { None };
-        partitioning.parts.push(PartitionDefinition { name, subpartition, compression });
+        partitioning.parts.push(PartitionDefinition { name, subpartition, compression, discarded: false });
         let (id, space, created_us) = (TableId(from.u64()?), SpaceId(from.u32()?), from.u64()?);
         if space.is_temporary() {
             return Err(damaged());
@@ -236,6 +237,17 @@ fn write_row_versions(out: &mut Writer, versions: Option<&RowVersions>) {
             out.blob(default);
         }
     }
+}
+
+/// The versions of the rows in a file, for an instance that is to read them without this dictionary.
+pub fn write_rows_of_versions(versions: Option<&RowVersions>) -> Vec<u8> {
+    let mut out = Writer::new();
+    write_row_versions(&mut out, versions);
+    out.bytes
+}
+
+pub fn read_rows_of_versions(bytes: &[u8]) -> Result<Option<Box<RowVersions>>> {
+    read_row_versions(&mut Reader::new(bytes)?)
 }
 
 fn read_row_versions(from: &mut Reader<'_>) -> Result<Option<Box<RowVersions>>> {
@@ -301,6 +313,10 @@ pub fn write_options(facts: &TableFacts) -> Vec<u8> {
     }
     write_partitions(&mut out, partitioning.as_deref(), partitions);
     write_row_versions(&mut out, row_versions.as_deref());
+    out.u8(options.discarded as u8);
+    for part in partitioning.iter().flat_map(|partitioning| &partitioning.parts) {
+        out.u8(part.discarded as u8);
+    }
     out.bytes
 }
 
@@ -387,6 +403,13 @@ pub fn read_options(bytes: &[u8]) -> Result<TableFacts> {
         (partitioning, partitions) = read_partitions(&mut from)?;
     }
     let row_versions = read_row_versions(&mut from)?;
+    let mut discarded = false;
+    if from.version >= 9 {
+        discarded = from.bool()?;
+        for part in partitioning.iter_mut().flat_map(|partitioning| &mut partitioning.parts) {
+            part.discarded = from.bool()?;
+        }
+    }
     let options = TableOptions {
         compression,
         compression_level,
@@ -394,6 +417,7 @@ pub fn read_options(bytes: &[u8]) -> Result<TableFacts> {
         key_block_size,
         atomic_writes,
         encrypted,
+        discarded,
         collation,
         comment,
         create_options,
@@ -591,6 +615,7 @@ mod tests {
             compression_level: Some(3),
             atomic_writes: AtomicWrites::Off,
             encrypted: true,
+            discarded: true,
             comment: "c\u{e4}".into(),
             create_options: vec![("COMPRESSION".into(), "zstd".into())],
             ..TableOptions::default()
@@ -628,6 +653,7 @@ mod tests {
             name: "p0".into(),
             subpartition: Some("s".into()),
             compression: Some((Compression::LZ4, None)),
+            discarded: true,
         };
         let facts = TableFacts {
             options: options.clone(),
@@ -639,18 +665,22 @@ mod tests {
         };
         assert_eq!(read_options(&write_options(&facts)).unwrap(), facts);
         // As earlier versions wrote them.
+        let options = TableOptions { discarded: false, ..options };
         let plain = TableFacts { options: options.clone(), ..TableFacts::default() };
         let written = write_options(&plain);
-        let mut seventh = written[..written.len() - 1].to_vec();
+        let mut eighth = written[..written.len() - 1].to_vec();
+        eighth[0] = 8;
+        assert_eq!(read_options(&eighth).unwrap(), plain);
+        let mut seventh = written[..written.len() - 2].to_vec();
         seventh[0] = 7;
         assert_eq!(read_options(&seventh).unwrap(), plain);
-        let mut sixth = written[..written.len() - 2].to_vec();
+        let mut sixth = written[..written.len() - 3].to_vec();
         sixth[0] = 6;
         assert_eq!(read_options(&sixth).unwrap(), plain);
-        let mut second = written[..written.len() - 10].to_vec();
+        let mut second = written[..written.len() - 11].to_vec();
         second[0] = 2;
         assert_eq!(read_options(&second).unwrap(), plain);
-        let mut first = written[..written.len() - 12].to_vec();
+        let mut first = written[..written.len() - 13].to_vec();
         first[0] = 1;
         let read = read_options(&first).unwrap().options;
         assert_eq!(read, TableOptions { atomic_writes: AtomicWrites::Default, encrypted: false, ..options });

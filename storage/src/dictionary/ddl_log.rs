@@ -41,6 +41,8 @@ pub enum Action {
     DropSpace { space: SpaceId, path: Box<str> },
     /// Renames the tablespace's file to this path.
     RenameSpace { space: SpaceId, path: Box<str> },
+    /// Renames a file that is no tablespace of this instance, if it is there and the other name is free.
+    RenameFile { from: Box<str>, to: Box<str> },
     /// Removes the directory of a database.
     RemoveDirectory { path: Box<str> },
     /// Frees the pages of an index, wherever its root is.
@@ -80,6 +82,11 @@ impl Action {
                 out.u64(*from);
                 out.u64(*to);
             }
+            Action::RenameFile { from, to } => {
+                out.u8(6);
+                out.text(from);
+                out.text(to);
+            }
         }
         out.bytes
     }
@@ -97,6 +104,7 @@ impl Action {
                 from: from.u64()?,
                 to: from.u64()?,
             },
+            6 => Action::RenameFile { from: from.text()?, to: from.text()? },
             other => return Err(Error::Unsupported(format!("an entry of kind {other} in the DDL log").into())),
         })
     }
@@ -114,6 +122,7 @@ impl Action {
                 Some(file) if file.path() != **path => store.rename_space(*space, path),
                 _ => Ok(()),
             },
+            Action::RenameFile { from, to } => store.rename_file(from, to),
             Action::RemoveDirectory { path } => {
                 let disk = store.disk();
                 if disk.exists(path).map_err(Error::io("look for a database directory"))? {
@@ -157,6 +166,7 @@ mod tests {
             Action::DropSpace { space: SpaceId(7), path: "d/t.ibd".into() },
             Action::RenameSpace { space: SpaceId(7), path: "d/u.ibd".into() },
             Action::RemoveDirectory { path: "d".into() },
+            Action::RenameFile { from: "d/a".into(), to: "d/b".into() },
             Action::DropIndex { space: SpaceId(7), index: IndexId(1 << 40) },
             Action::SetLastGiven { space: SpaceId(7), root: PageNo(4), from: 1 << 40, to: 9 },
         ];

@@ -4,7 +4,7 @@
 //! MySQL has shorter forms (`@0G`) for some letters beyond ASCII; MySQL reads both, and this module writes the long
 //! one.
 
-use crate::schema::PartitionDefinition;
+use crate::schema::{PartitionDefinition, Table};
 
 /// The file or directory name of a name.
 pub fn encode(name: &str) -> String {
@@ -49,6 +49,52 @@ pub fn names_a_partition(table: &str, partition: &PartitionDefinition) -> bool {
 /// The path of a file that a DDL statement works on until it has a name: no table can have it.
 pub fn temporary_path(database: &str, space: u32) -> String {
     format!("{}/#sql-ib{space}.ibd", encode(database))
+}
+
+/// The path under which a table's file, or a partition's, is found by its name.
+pub fn named_path(file: &Table) -> String {
+    match &file.partition {
+        None => table_path(&file.database, &file.name),
+        Some(partition) => partition_path(&file.database, &file.name, partition),
+    }
+}
+
+/// The path of a table's file, or of a partition's. One that was discarded leaves its name to a file that is to be imported,
+/// see [`waits_for_import`].
+pub fn file_path(file: &Table) -> String {
+    match file.options.discarded {
+        false => named_path(file),
+        true => beside(file, DISCARDED),
+    }
+}
+
+/// The path of the description that belongs to a file: InnoDB's `.cfg`.
+pub fn description_path(file: &Table) -> String {
+    beside(file, ".cfg")
+}
+
+/// What stands behind the name of a file that was discarded.
+const DISCARDED: &str = "#discarded.ibd";
+
+fn beside(file: &Table, ending: &str) -> String {
+    let path = named_path(file);
+    format!("{}{ending}", path.strip_suffix(".ibd").unwrap_or(&path))
+}
+
+/// Whether the name of a table's file, or of a partition's, is short enough for DISCARD TABLESPACE.
+pub fn may_be_discarded(file: &Table) -> bool {
+    beside(file, DISCARDED).rsplit('/').next().is_some_and(|name| name.len() <= FILE_NAME_BYTES_MAX)
+}
+
+/// Whether a file of this name is none of this instance, by the names in its directory: it waits to be imported. What its
+/// first page says must not be taken for one of ours.
+pub fn waits_for_import(name: &str, is_there: impl Fn(&str) -> bool) -> bool {
+    name.strip_suffix(".ibd").is_some_and(|stem| is_there(&format!("{stem}{DISCARDED}")))
+}
+
+/// The path of such a file while the statement that has read it ends. By this name nothing takes it for a tablespace.
+pub fn consumed_path(database: &str, number: u32) -> String {
+    format!("{}/#sql-{number}.imported", encode(database))
 }
 
 /// `database/table` of a path, for people.

@@ -40,8 +40,8 @@ pub use ddl_log::{Action, LAST_GIVEN};
 pub use definitions::DefinitionChanges;
 pub use describe::{Identity, describe, index_order};
 pub use file_name::{
-    display_of_path, encode as directory_name, names_a_file, names_a_partition, partition_path, table_path,
-    temporary_path,
+    consumed_path, description_path, display_of_path, encode as directory_name, file_path, may_be_discarded,
+    named_path, names_a_file, names_a_partition, partition_path, table_path, temporary_path, waits_for_import,
 };
 pub use links::{Name, link};
 pub use rows::{Contents, SystemRows};

@@ -24,12 +24,13 @@ use format::page::index::insert_bytes_max;
 
 use super::beside::{Others, Rebuild};
 use super::build::reader;
+use super::import::Source;
 use super::locked::LockedTables;
 use super::relations::{self, Followed};
-use super::tables::{FIXED_PAGES, Place, path_of};
+use super::tables::{FIXED_PAGES, Place};
 use super::{Engine, Relatives, RowMap, RowRoute, TrxOptions, auto_increment};
 use crate::btree;
-use crate::dictionary::{self, Action, Ddl, DefinitionChanges, Identity, Table};
+use crate::dictionary::{self, Action, Ddl, DefinitionChanges, Identity, Table, file_path};
 use crate::error::{Error, Result};
 use crate::mtr::Mtr;
 use crate::row;
@@ -56,6 +57,14 @@ pub struct Alteration<'l> {
     pub columns: Option<Vec<ColumnSource>>,
     /// What others may do meanwhile.
     pub others: Others,
+}
+
+/// Where the rows of new files come from.
+enum Rows<'r> {
+    /// From the table's old files at these places.
+    Moved(&'r [usize]),
+    /// Each from a file that lies under its name: at its place.
+    Imported(Vec<(usize, Source)>),
 }
 
 /// A definition that was checked and found possible.
@@ -325,7 +334,8 @@ impl Alteration<'_> {
     /// the partition of a new row, where the table is to have partitions. Returns the new table and its number of rows.
     pub fn copy(self, map: Option<&mut RowMap<'_>>, route: Option<&mut RowRoute<'_>>) -> Result<(Arc<Table>, u64)> {
         let (old, parts) = (self.old.clone(), self.definition.partitioning.as_ref().map_or(1, |made| made.parts.len()));
-        self.rebuild(&vec![None; parts], &Vec::from_iter(0..old.files().len()), map, route)
+        let moved = Vec::from_iter(0..old.files().len());
+        self.rebuild(&vec![None; parts], &mut Rows::Moved(&moved), map, route)
     }
 
     /// Makes the partitions that the definition has new. `kept` has for each of them the old partition that it is, whose
@@ -338,15 +348,63 @@ impl Alteration<'_> {
         moved: &[usize],
         route: &mut RowRoute<'_>,
     ) -> Result<(Arc<Table>, u64)> {
-        self.rebuild(kept, moved, None, Some(route))
+        self.rebuild(kept, &mut Rows::Moved(moved), None, Some(route))
+    }
+
+    /// DISCARD TABLESPACE: the files at these places among the table's, or its only one, go with their rows.
+    pub fn discard(mut self, places: &[usize]) -> Result<()> {
+        if !self.old.schema().files().all(dictionary::may_be_discarded) {
+            return Err(Error::Unsupported("DISCARD TABLESPACE of a table with so long a name".into()));
+        }
+        self.others = Others::Wait;
+        self.set_discarded(places, true);
+        let kept = self.others_than(places);
+        self.rebuild(&kept, &mut Rows::Moved(&[]), None, None).map(drop)
+    }
+
+    /// IMPORT TABLESPACE: reads the files that lie under the names of those at these places, see `import`. `map` and `route` as
+    /// in [`copy`](Self::copy); values of columns that a file does not have are NULL. Returns the number of rows, and which of
+    /// the files had no description.
+    pub fn import(
+        mut self,
+        places: &[usize],
+        map: Option<&mut RowMap<'_>>,
+        route: Option<&mut RowRoute<'_>>,
+    ) -> Result<(u64, Vec<Box<str>>)> {
+        self.others = Others::Wait;
+        self.set_discarded(places, false);
+        let kept = self.others_than(places);
+        let files: Vec<&schema::Table> = self.old.schema().files().collect();
+        let mut sources = Vec::with_capacity(places.len());
+        for place in places {
+            sources.push((*place, Source::open(&self.locked.engine.inner, files[*place])?));
+        }
+        let bare = |(place, source): &(usize, Source)| {
+            (!source.is_described).then(|| dictionary::description_path(files[*place]).into())
+        };
+        let bare = sources.iter().filter_map(bare).collect();
+        let (_, count) = self.rebuild(&kept, &mut Rows::Imported(sources), map, route)?;
+        Ok((count, bare))
+    }
+
+    fn set_discarded(&mut self, places: &[usize], discarded: bool) {
+        match &mut self.definition.partitioning {
+            None => self.definition.options.discarded = discarded,
+            Some(partitioning) => places.iter().for_each(|at| partitioning.parts[*at].discarded = discarded),
+        }
+    }
+
+    /// The files that stay, as [`repartition`](Self::repartition) takes them.
+    fn others_than(&self, places: &[usize]) -> Vec<Option<usize>> {
+        (0..self.old.schema().files().count()).map(|at| (!places.contains(&at)).then_some(at)).collect()
     }
 
     fn rebuild(
         self,
         kept: &[Option<usize>],
-        moved: &[usize],
+        rows: &mut Rows<'_>,
         mut map: Option<&mut RowMap<'_>>,
-        route: Option<&mut RowRoute<'_>>,
+        mut route: Option<&mut RowRoute<'_>>,
     ) -> Result<(Arc<Table>, u64)> {
         let settled = self.settle()?;
         let (engine, wait, old) = (self.locked.engine, self.locked.wait, &self.old);
@@ -356,7 +414,6 @@ impl Alteration<'_> {
             kept.iter().map(|kept| kept.map(|at| &**old.files()[at].schema())).collect();
         let new = engine.make_table_with(&mut ddl, &settled.definition, Place::Beside, &stay)?;
         let new = Arc::new(new);
-        let sources: Vec<Arc<Table>> = moved.iter().map(|at| old.files()[*at].clone()).collect();
         let targets: Vec<usize> = (0..kept.len()).filter(|at| kept[*at].is_none()).collect();
         let mut trx = reader(&wait.interrupt);
         trx.open_view(&inner.registry);
@@ -369,8 +426,24 @@ impl Alteration<'_> {
             true => Err(Error::Interrupted),
             false => beside.as_ref().map_or(Ok(()), Rebuild::check),
         };
-        let copied = map.as_deref_mut();
-        let count = inner.copy_rows(&sources, &mut trx, &new, &targets, copied, route, &look, &wait.interrupt)?;
+        let mut last_imported = 0;
+        let count = match rows {
+            Rows::Moved(moved) => {
+                let sources: Vec<Arc<Table>> = moved.iter().map(|at| old.files()[*at].clone()).collect();
+                // Files that nothing comes to are as empty as they were made.
+                let targets = if sources.is_empty() { &[][..] } else { &targets };
+                let (copied, route) = (map.as_deref_mut(), route.as_deref_mut());
+                inner.copy_rows(&sources, &mut trx, &new, targets, copied, route, &look, &wait.interrupt)?
+            }
+            Rows::Imported(sources) => {
+                let mut count = 0;
+                for (at, source) in sources {
+                    count += inner.import_rows(source, &new, *at, &mut map, &mut route, &wait.interrupt)?;
+                    last_imported = last_imported.max(source.last_given());
+                }
+                count
+            }
+        };
         drop(trx);
         if let Some(beside) = &mut beside {
             beside.catch_up(inner, &mut map, wait)?;
@@ -386,7 +459,11 @@ impl Alteration<'_> {
         if wait.foreign_key_checks {
             engine.check_rows(&new, &settled.new_keys, &wait.interrupt)?;
         }
-        let last = auto_increment::after_alter(&engine.inner, old, &new, self.auto_increment, &wait.interrupt)?;
+        let mut last = auto_increment::after_alter(&engine.inner, old, &new, self.auto_increment, &wait.interrupt)?;
+        if let (Some(last), Rows::Imported(_)) = (&mut last, &*rows) {
+            let beyond = auto_increment::after_import(&engine.inner, &new, &wait.interrupt)?;
+            *last = (*last).max(beyond).max(last_imported);
+        }
         if let Some(last) = last {
             auto_increment::write_last_given(&engine.inner.store, &new, last)?;
         }
@@ -402,6 +479,14 @@ impl Alteration<'_> {
                     to,
                 })?;
             }
+        }
+        if let Rows::Imported(_) = rows {
+            let imported: Vec<&schema::Table> = targets.iter().map(|at| &**new.files()[*at].schema()).collect();
+            engine.consume_sources(&mut ddl, &imported)?;
+        }
+        // An older description would be taken for that of a file that comes.
+        for file in targets.iter().map(|at| &new.files()[*at]).filter(|file| file.options.discarded) {
+            engine.drop_description(&mut ddl, file)?;
         }
         let followed = engine.follow(&mut ddl, old, &settled.definition)?;
         let moved = settled.move_definitions(engine, &mut ddl, old)?;
@@ -465,7 +550,7 @@ impl Engine {
     /// Gives the files of a table that were made beside others their names.
     pub(super) fn move_into_place(&self, ddl: &mut Ddl<'_>, new: &schema::Table) -> Result<()> {
         let beside = |file: &schema::Table| dictionary::temporary_path(&new.database, file.space.0);
-        let moves: Vec<_> = new.files().map(|file| (file.space, beside(file), path_of(file))).collect();
+        let moves: Vec<_> = new.files().map(|file| (file.space, beside(file), file_path(file))).collect();
         self.move_files(ddl, &moves)
     }
 
@@ -483,14 +568,14 @@ impl Engine {
         let is_in = |file: &schema::Table, table: &schema::Table| table.files().any(|other| other.space == file.space);
         let mut moves = Vec::new();
         let gone: Vec<_> = old.schema().files().filter(|file| !is_in(file, new)).collect();
-        moves.extend(gone.iter().map(|file| (file.space, path_of(file), aside(file))));
+        moves.extend(gone.iter().map(|file| (file.space, file_path(file), aside(file))));
         for file in new.schema().files() {
             let from = match old.schema().files().find(|kept| kept.space == file.space) {
-                Some(kept) => path_of(kept),
+                Some(kept) => file_path(kept),
                 None => aside(file),
             };
-            if from != path_of(file) {
-                moves.push((file.space, from, path_of(file)));
+            if from != file_path(file) {
+                moves.push((file.space, from, file_path(file)));
             }
         }
         self.move_files(&mut ddl, &moves)?;

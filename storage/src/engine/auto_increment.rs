@@ -134,6 +134,11 @@ pub(super) fn after_alter(
     }
 }
 
+/// The largest AUTO_INCREMENT value among rows that were imported.
+pub(super) fn after_import(inner: &Inner, new: &Arc<row::Table>, interrupt: &Arc<Interrupt>) -> Result<u64> {
+    new.auto_increment.map_or(Ok(0), |column| largest(inner, new, column, interrupt))
+}
+
 /// The largest value of a column that leads an index; 0 if there is none above. No session changes the table meanwhile.
 fn largest(inner: &Inner, table: &Arc<row::Table>, column: usize, interrupt: &Arc<Interrupt>) -> Result<u64> {
     let leads = |index: &crate::schema::Index| {
@@ -152,8 +157,7 @@ fn largest_of_file(
     interrupt: &Arc<Interrupt>,
 ) -> Result<u64> {
     let columns: ColumnSet = [column].into_iter().collect();
-    let descending = table.indexes[index].parts[0].descending;
-    let range = ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: !descending };
+    let range = ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: true };
     let mut trx = Transaction::new(Isolation::RepeatableRead, interrupt.clone(), std::time::Duration::ZERO);
     let mut scan = row::Scan::new(table, index, ReadMode::Consistent, &columns, &range);
     let mut row = Row::new();

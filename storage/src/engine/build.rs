@@ -41,7 +41,7 @@ pub type RowMap<'a> = dyn FnMut(&Row) -> Result<Option<Vec<Option<Vec<u8>>>>> + 
 pub type RowRoute<'a> = dyn FnMut(&[Option<&[u8]>]) -> Result<usize> + 'a;
 
 /// Rows between two looks at what may stop the work.
-const LOOK_ROWS: u64 = 64;
+pub(super) const LOOK_ROWS: u64 = 64;
 
 /// A transaction that reads a table for a DDL statement.
 pub(super) fn reader(interrupt: &Arc<Interrupt>) -> Transaction {
@@ -319,7 +319,7 @@ impl Inner {
 }
 
 /// A file that is filled with rows: one sort for each of its indexes.
-struct Filling<'t> {
+pub(super) struct Filling<'t> {
     rows: Rows<'t>,
     sorters: Vec<Sorter<'t>>,
     count: u64,
@@ -327,12 +327,12 @@ struct Filling<'t> {
 
 impl<'t> Filling<'t> {
     /// `sorters`: how many sorts run side by side, in all files.
-    fn begin(inner: &Inner, table: &'t row::Table, sorters: usize) -> Filling<'t> {
+    pub(super) fn begin(inner: &Inner, table: &'t row::Table, sorters: usize) -> Filling<'t> {
         let sorter = |ordinal| inner.sorter(table, ordinal, sorters);
         Filling { rows: Rows::new(table), sorters: (0..table.indexes.len()).map(sorter).collect(), count: 0 }
     }
 
-    fn push(&mut self, inner: &Inner, values: &[Option<&[u8]>], row_id: u64) -> Result<()> {
+    pub(super) fn push(&mut self, inner: &Inner, values: &[Option<&[u8]>], row_id: u64) -> Result<()> {
         self.rows.set_values(inner, values, row_id)?;
         self.count += 1;
         for (ordinal, sorter) in self.sorters.iter_mut().enumerate() {
@@ -344,7 +344,7 @@ impl<'t> Filling<'t> {
         Ok(())
     }
 
-    fn finish(self, inner: &Inner, interrupt: &Interrupt) -> Result<()> {
+    pub(super) fn finish(self, inner: &Inner, interrupt: &Interrupt) -> Result<()> {
         let table = self.rows.table;
         for (ordinal, sorter) in self.sorters.into_iter().enumerate() {
             inner.load_sorted(table, ordinal, sorter, interrupt)?;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use format::collation::CollationId;
 
-use super::tables::path_of;
 use super::{Engine, TrxOptions, definitions};
 use crate::dictionary::{self, Action, Ddl, DefinitionChanges};
 use crate::error::{Error, Result};
@@ -115,7 +114,13 @@ impl Engine {
         for table in &tables {
             ddl.delete_table(table)?;
             for file in table.schema().files() {
-                ddl.will_do_afterwards(Action::DropSpace { space: file.space, path: path_of(file).into() })?;
+                ddl.will_do_afterwards(Action::DropSpace {
+                    space: file.space,
+                    path: dictionary::file_path(file).into(),
+                })?;
+                if file.options.discarded {
+                    self.drop_source(&mut ddl, file)?;
+                }
             }
         }
         let afterwards = ddl.commit(wait.log.as_deref())?;

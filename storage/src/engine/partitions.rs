@@ -16,8 +16,7 @@ use std::sync::atomic::Ordering;
 
 use super::auto_increment;
 use super::locked::LockedTables;
-use super::tables::path_of;
-use crate::dictionary::{self, Identity, Table};
+use crate::dictionary::{self, Identity, Table, file_path};
 use crate::error::{Error, Result};
 use crate::row;
 use crate::schema;
@@ -59,9 +58,9 @@ impl LockedTables<'_> {
         ddl.insert_table(&traded)?;
         let aside = dictionary::temporary_path(&table.database, part.space.0);
         let moves = [
-            (part.space, path_of(part), aside.clone()),
-            (other.space, path_of(other), path_of(part)),
-            (part.space, aside, path_of(other)),
+            (part.space, file_path(part), aside.clone()),
+            (other.space, file_path(other), file_path(part)),
+            (part.space, aside, file_path(other)),
         ];
         engine.move_files(&mut ddl, &moves)?;
         let changed = row::Table::open(store, Arc::new(changed))?;

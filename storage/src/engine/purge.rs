@@ -29,6 +29,8 @@ pub(super) struct Purging {
     delay_max_us: AtomicU64,
     /// The present delay of each change.
     delay_us: AtomicU64,
+    /// Who wants it to stand still: exports.
+    stops: AtomicUsize,
 }
 
 impl Purging {
@@ -40,6 +42,7 @@ impl Purging {
             lag_max: AtomicU64::new(0),
             delay_max_us: AtomicU64::new(0),
             delay_us: AtomicU64::new(0),
+            stops: AtomicUsize::new(0),
         };
         purging.configure(config);
         purging
@@ -52,6 +55,15 @@ impl Purging {
         if config.max_purge_lag == 0 {
             self.delay_us.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// It stands still, from the end of the present steps on, until each such call is taken back.
+    pub fn stop(&self) {
+        self.stops.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub fn go_on(&self) {
+        self.stops.fetch_sub(1, Ordering::AcqRel);
     }
 
     pub fn threads(&self) -> usize {
@@ -95,6 +107,9 @@ impl Inner {
         let mut purger = self.purging.purgers[number].lock();
         // No table or index is dropped meanwhile.
         let _gate = self.dictionary.hold_tables();
+        if self.purging.stops.load(Ordering::Acquire) > 0 {
+            return Ok(temporary);
+        }
         let batch = self.purging.batch.load(Ordering::Relaxed);
         let step = purger.step(&self.context(), &|id| self.dictionary.by_id_to_purge(id), batch)?;
         if number == 0 {

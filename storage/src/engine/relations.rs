@@ -87,6 +87,12 @@ impl Engine {
         !self.inner.dictionary.children_of(database, name).is_empty()
     }
 
+    /// The same of other tables than itself.
+    pub fn is_referenced_by_others(&self, database: &str, name: &str) -> bool {
+        let children = self.inner.dictionary.children_of(database, name);
+        children.iter().any(|child| (&*child.0, &*child.1) != (database, name))
+    }
+
     /// Names of tables that must not change while a table gets this description, beside its own: parents that it has
     /// not referred to so far, and children whose descriptions name its columns.
     pub(super) fn relatives(&self, definition: &TableDefinition, old: Option<&schema::Table>) -> Vec<dictionary::Name> {

@@ -16,7 +16,7 @@ use format::ids::{IndexId, PageNo, SpaceId};
 
 use super::{Engine, TrxOptions, auto_increment};
 use crate::btree;
-use crate::dictionary::{self, Action, Ddl, DefinitionChanges, Identity, Table};
+use crate::dictionary::{self, Action, Ddl, DefinitionChanges, Identity, Table, file_path};
 use crate::error::{Error, Result};
 use crate::lock::{DdlPass, GrantOf, MetadataGrant, MetadataHeld, MetadataLock, TableUse};
 use crate::mtr::Mtr;
@@ -30,14 +30,6 @@ pub type TableName<'a> = (&'a str, &'a str);
 
 /// Pages that an empty table has beside its roots.
 pub(super) const FIXED_PAGES: u32 = 3;
-
-/// The path of a table's file, or of a partition's.
-pub(super) fn path_of(table: &schema::Table) -> String {
-    match &table.partition {
-        None => dictionary::table_path(&table.database, &table.name),
-        Some(partition) => dictionary::partition_path(&table.database, &table.name, partition),
-    }
-}
 
 /// Where the files of a new table are made.
 #[derive(Clone, Copy)]
@@ -304,7 +296,10 @@ impl Engine {
             dropped.push(self.drop_definitions_of(&mut ddl, (&table.database, &table.name))?);
             ddl.delete_table(table)?;
             for file in table.schema().files() {
-                ddl.will_do_afterwards(Action::DropSpace { space: file.space, path: path_of(file).into() })?;
+                ddl.will_do_afterwards(Action::DropSpace { space: file.space, path: file_path(file).into() })?;
+                if file.options.discarded {
+                    self.drop_source(&mut ddl, file)?;
+                }
             }
         }
         let afterwards = ddl.commit(wait.log.as_deref())?;
@@ -333,7 +328,11 @@ impl Engine {
     /// The same for all files of a table that gets another name.
     pub(super) fn move_to_name(&self, ddl: &mut Ddl<'_>, from: &schema::Table, to: &schema::Table) -> Result<()> {
         let files = from.files().zip(to.files());
-        let moves: Vec<_> = files.map(|(from, to)| (from.space, path_of(from), path_of(to))).collect();
+        let moves: Vec<_> = files.map(|(from, to)| (from.space, file_path(from), file_path(to))).collect();
+        // What waits to be imported would have to go along.
+        if from.is_discarded() {
+            return Err(Error::Unsupported("another name for a table whose rows were discarded".into()));
+        }
         self.move_files(ddl, &moves)
     }
 

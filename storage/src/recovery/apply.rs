@@ -55,6 +55,7 @@ use super::mismatch;
 use super::scan::{Scan, for_each_record, scan};
 use crate::buffer::PendingRedo;
 use crate::config::Config;
+use crate::dictionary::waits_for_import;
 use crate::error::{Error, Result};
 use crate::gate::{Gate, Health};
 use crate::io::counted::CountedDisk;
@@ -193,7 +194,7 @@ fn is_tablespace_name(name: &str) -> bool {
     name.ends_with(".ibd") || name.starts_with("ibdata") || name.starts_with("undo_")
 }
 
-/// Paths of all files that may be tablespaces.
+/// Paths of all files that may be tablespaces of this instance.
 pub fn tablespace_paths(disk: &dyn Disk) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for entry in disk.list("").map_err(Error::io("list the data directory"))? {
@@ -203,8 +204,11 @@ pub fn tablespace_paths(disk: &dyn Disk) -> Result<Vec<String>> {
             }
             continue;
         }
-        for file in disk.list(&entry.name).map_err(Error::io("list a database directory"))? {
-            if !file.is_directory && is_tablespace_name(&file.name) {
+        let files = disk.list(&entry.name).map_err(Error::io("list a database directory"))?;
+        let is_there = |name: &str| files.binary_search_by(|file| (*file.name).cmp(name)).is_ok();
+        for file in &files {
+            let is_ours = is_tablespace_name(&file.name) && !waits_for_import(&file.name, is_there);
+            if !file.is_directory && is_ours {
                 paths.push(format!("{}/{}", entry.name, file.name));
             }
         }

@@ -182,10 +182,7 @@ fn load(
             return Err(Error::NotFound("its database".into()));
         }
         for file in table.files() {
-            let usual = match &file.partition {
-                None => dictionary::table_path(&file.database, &file.name),
-                Some(partition) => dictionary::partition_path(&file.database, &file.name, partition),
-            };
+            let usual = dictionary::file_path(file);
             let path = paths.get(&file.space).copied().unwrap_or(&usual);
             let transform = dictionary::transform(&file.options, &config);
             open_space(context.store, file.space, path, transform)?;

@@ -393,6 +393,9 @@ pub struct TableOptions {
     pub atomic_writes: AtomicWrites,
     /// ENCRYPTION='Y': a file is encrypted or plain for its whole life, so a change of this is a rebuild.
     pub encrypted: bool,
+    /// DISCARD TABLESPACE: the rows are gone, and the name of the file is free for one that is to be imported. What the table
+    /// has until then is an empty file under another name; nobody reads or writes it.
+    pub discarded: bool,
     pub collation: CollationId,
     pub comment: Box<str>,
     /// Options as given, in order, for SHOW CREATE TABLE: (`COMPRESSION`, `zlib`), (`PAGE_COMPRESSED`, `1`) ...
@@ -408,6 +411,7 @@ impl Default for TableOptions {
             key_block_size: 0,
             atomic_writes: AtomicWrites::Default,
             encrypted: false,
+            discarded: false,
             collation: CollationId::DEFAULT,
             comment: "".into(),
             create_options: Vec::new(),
@@ -456,6 +460,11 @@ impl Table {
     #[inline]
     pub fn has_row_id(&self) -> bool {
         self.indexes[0].is_hidden()
+    }
+
+    /// Whether its rows, or those of one of its partitions, were discarded.
+    pub fn is_discarded(&self) -> bool {
+        self.files().any(|file| file.options.discarded)
     }
 
     /// `database.table`, for messages.

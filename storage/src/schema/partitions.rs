@@ -48,6 +48,8 @@ pub struct PartitionDefinition {
     pub subpartition: Option<Box<str>>,
     /// How its pages are stored, with the level, where that differs from the table's.
     pub compression: Option<(Compression, Option<u8>)>,
+    /// As [`TableOptions::discarded`].
+    pub discarded: bool,
 }
 
 impl PartitionDefinition {
@@ -71,7 +73,7 @@ impl PartitionDefinition {
 
     /// The options of its file.
     pub fn options(&self, table: &TableOptions) -> TableOptions {
-        let mut options = table.clone();
+        let mut options = TableOptions { discarded: self.discarded, ..table.clone() };
         if let Some((compression, level)) = self.compression {
             options.compression = compression;
             options.compression_level = level;

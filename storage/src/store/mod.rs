@@ -506,6 +506,15 @@ impl Store {
         self.health.judge(self.spaces.rename(id, path))
     }
 
+    /// Renames a file that is no tablespace of this instance, durably, if it is there and the new name is free.
+    pub fn rename_file(&self, from: &str, to: &str) -> Result<()> {
+        let is_there = |path: &str| self.disks.gated.exists(path).map_err(Error::io("look for a file"));
+        match is_there(from)? && !is_there(to)? {
+            true => self.spaces.rename_file(from, to),
+            false => Ok(()),
+        }
+    }
+
     pub fn space(&self, id: SpaceId) -> Option<Arc<Tablespace>> {
         self.spaces.get(id)
     }

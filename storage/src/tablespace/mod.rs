@@ -40,6 +40,9 @@ pub mod page_io;
 
 pub mod doublewrite;
 
+mod foreign;
+
+pub use foreign::ForeignFile;
 pub use registry::{Tablespaces, data_caching};
 pub use space::{Growth, SpaceInfo, Tablespace};
 pub use statistics::{CompressionStats, IoCounters, SpaceCounters};

@@ -13,7 +13,7 @@ use storage::{Alteration, Relatives, Table};
 
 use super::super::{Context, Outcome};
 use super::{Router, check, clause_of, exchange, maintain, named};
-use crate::catalog::storage_error;
+use crate::catalog::{check_not_discarded, storage_error};
 use crate::error::{Error, Result};
 use crate::parser::ast::{
     AlterTable, Maintenance, PartitionAction, PartitionBy, PartitionMethod, PartitionSpec, PartitionValue,
@@ -37,15 +37,13 @@ pub fn perform(context: &Context<'_>, alter: &AlterTable, action: &PartitionActi
     if seen.is_temporary() || !seen.is_partitioned() {
         return Err(Error::partition_management_on_plain());
     }
+    check_not_discarded(&seen)?;
     match action {
         PartitionAction::Exchange { name: partition, table, validation } => {
             return exchange::exchange(context, (database, name), partition, table, *validation);
         }
         PartitionAction::Maintain(action, names) if *action != Maintenance::Optimize => {
             return maintain::maintain(context, *action, (database, name), names);
-        }
-        PartitionAction::Tablespace => {
-            return Err(Error::unsupported("DISCARD and IMPORT TABLESPACE"));
         }
         _ => {}
     }

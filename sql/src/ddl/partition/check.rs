@@ -500,6 +500,7 @@ fn parts(by: &PartitionBy) -> Result<Vec<PartitionDefinition>> {
                 name: definition.name.as_str().into(),
                 subpartition: subpartition.map(|sub| sub.name.as_str().into()),
                 compression,
+                discarded: false,
             })
         };
         match definition.subpartitions.is_empty() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use storage::{ColumnSet, ReadMode, Relatives, Row, ScanRange, Table};
 
 use super::super::{Context, Outcome};
-use crate::catalog::storage_error;
+use crate::catalog::{check_not_discarded, storage_error};
 use crate::error::{Error, Result};
 use crate::parser::ast::TableName;
 use crate::partitions::Routing;
@@ -43,6 +43,7 @@ pub fn exchange(
     if !other.foreign_keys.is_empty() || engine.is_referenced(&other.database, &other.name) {
         return refused(1740, format!("Table to exchange with partition has foreign key references: '{other_name}'"));
     }
+    check_not_discarded(&other)?;
     check_alike(&table, at, &other)?;
     if validation {
         check_rows(context, &routing, &table, at, &other)?;

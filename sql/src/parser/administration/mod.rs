@@ -239,7 +239,7 @@ impl Parser<'_> {
             if parser.take_word("TABLES") || parser.take_word("TABLE") {
                 let tables = if parser.is_name() { parser.list(Self::table_name)? } else { Vec::new() };
                 let read_lock = parser.take_words(&["WITH", "READ", "LOCK"]);
-                let for_export = !read_lock && parser.take_words(&["FOR", "EXPORT"]);
+                let for_export = !read_lock && !tables.is_empty() && parser.take_words(&["FOR", "EXPORT"]);
                 return Ok(FlushItem::Tables { tables, read_lock, for_export });
             }
             let mut words = vec![parser.upper_word()?];

@@ -276,8 +276,8 @@ pub enum AlterAction {
     OrderBy(Vec<OrderItem>),
     DisableKeys,
     EnableKeys,
-    DiscardTablespace,
-    ImportTablespace,
+    /// DISCARD or IMPORT TABLESPACE.
+    Tablespace(Transfer),
     Partitions(PartitionAction),
     /// Answered with 1235 and this name.
     Unsupported(String),

@@ -77,6 +77,13 @@ pub enum PartitionNames {
     These(Vec<String>),
 }
 
+/// What is done with the file of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transfer {
+    Discard,
+    Import,
+}
+
 /// What ALTER TABLE does with partitions that exist.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PartitionAction {
@@ -107,5 +114,5 @@ pub enum PartitionAction {
     Rebuild(PartitionNames),
     Maintain(Maintenance, PartitionNames),
     /// DISCARD and IMPORT PARTITION ... TABLESPACE.
-    Tablespace,
+    Tablespace(Transfer, PartitionNames),
 }

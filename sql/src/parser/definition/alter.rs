@@ -134,9 +134,9 @@ impl Parser<'_> {
         } else if self.take_words(&["ENABLE", "KEYS"]) {
             actions.push(AlterAction::EnableKeys);
         } else if self.take_words(&["DISCARD", "TABLESPACE"]) {
-            actions.push(AlterAction::DiscardTablespace);
+            actions.push(AlterAction::Tablespace(Transfer::Discard));
         } else if self.take_words(&["IMPORT", "TABLESPACE"]) {
-            actions.push(AlterAction::ImportTablespace);
+            actions.push(AlterAction::Tablespace(Transfer::Import));
         } else if self.take_words(&["WITH", "VALIDATION"]) || self.take_words(&["WITHOUT", "VALIDATION"]) {
             // Nothing to validate.
         } else {

@@ -212,10 +212,12 @@ impl Parser<'_> {
             self.take_no_log();
             return Ok(Some(PartitionAction::Rebuild(self.partition_names()?)));
         }
-        if self.take_words(&["DISCARD", "PARTITION"]) || self.take_words(&["IMPORT", "PARTITION"]) {
-            self.partition_names()?;
-            self.expect_word("TABLESPACE")?;
-            return Ok(Some(PartitionAction::Tablespace));
+        for (word, transfer) in [("DISCARD", Transfer::Discard), ("IMPORT", Transfer::Import)] {
+            if self.take_words(&[word, "PARTITION"]) {
+                let names = self.partition_names()?;
+                self.expect_word("TABLESPACE")?;
+                return Ok(Some(PartitionAction::Tablespace(transfer, names)));
+            }
         }
         for (word, action) in maintenance {
             if self.take_words(&[word, "PARTITION"]) {
