@@ -201,7 +201,7 @@ pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
             }
             let (database, name) = context.resolve(table)?;
             let table = context.existing(database, name)?;
-            if crate::sequences::is_sequence(&*table) {
+            if crate::sequences::is_sequence(&table) {
                 return Err(Error::not_of_sequences(database, name));
             }
             catalog::check_not_discarded(&table)?;

@@ -361,7 +361,6 @@ fn check_value(column: &Column, value: Option<&[u8]>) -> Result<()> {
 
 impl Inner {
     /// Fills a file of a new table with the rows of another file; returns their number. `at`: its place among the new files.
-    #[expect(clippy::too_many_arguments, reason = "what is read, how it becomes what is written, and where")]
     pub(super) fn import_rows(
         &self,
         source: &mut Source,

@@ -106,7 +106,7 @@ impl ForeignFile {
         }
     }
 
-    fn decode(&mut self, stored: &mut Vec<u8>, plain: &mut Vec<u8>) -> format::Result<()> {
+    fn decode(&mut self, stored: &mut [u8], plain: &mut Vec<u8>) -> format::Result<()> {
         let corrupt = |what| Err(format::Error::corrupt(what, header::TYPE));
         if header::is_zero(stored) {
             return corrupt("it was never written");
