@@ -49,7 +49,7 @@ const LONG_VARCHAR: u32 = 0x1000;
 /// A column as InnoDB's dictionary has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// MySQL's type, [`Type::is_nullable`] and its like, and the collation from bit 16 on.
+    /// MySQL's type; bits for NOT NULL, UNSIGNED and the like; and the collation from bit 16 on.
     pub precise: u32,
     /// InnoDB's.
     pub kind: u32,

@@ -469,9 +469,10 @@ fn dumps_end_by_kill_by_another_of_the_same_replica_and_with_the_client() {
         let mut replica = begin(5);
         wait_for("the dump begins", || client.query(list).text().len() == 1);
         let id = cell(&mut client, list, 0, 0);
+        // A dump that is killed does not send the rest first.
+        while header(&next(&mut replica).unwrap().unwrap()).end_position as usize != source.file(1).len() {}
         client.run(&format!("{kill} {id}"));
         wait_for("the dump ends", || client.query(list).text().is_empty());
-        while header(&next(&mut replica).unwrap().unwrap()).end_position as usize != source.file(1).len() {}
         assert!(replica.is_closed());
     }
     let older = begin(5);

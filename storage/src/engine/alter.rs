@@ -5,6 +5,7 @@
 //!              (columns come and go with another row version, see `schema::RowVersions`)
 //!   copy       a new file beside the old, filled -> files swapped -> rows of the dictionary -> commit -> old file
 //!              (of a table in partitions: of those that change, see `Alteration::repartition`)
+//!   import     the same, filled from files that lie under the names of the old ones, see `import`
 //! ```
 //!
 //! While indexes are built others may read and write the table (`beside`), and while rows are copied if these keep their

@@ -85,7 +85,11 @@ impl Source {
         let mut file = ForeignFile::open(&**store.disk(), &named_path(table), store.key_ring())?;
         let mut forms = Vec::new();
         match described.as_ref().and_then(|described| described.own.as_deref()) {
-            Some(own) => forms.push(Form::of(table, Writer::Own, codec::read_rows_of_versions(own)?)?),
+            Some(own) => {
+                let damaged = |error: Error| Error::Foreign(format!("{}: {error}", description_path(table)).into());
+                let versions = codec::read_rows_of_versions(own).map_err(damaged)?;
+                forms.push(Form::of(table, Writer::Own, versions)?);
+            }
             None => {
                 forms.push(Form::of(table, Writer::InnoDb, None)?);
                 forms.push(Form::of(table, Writer::InnoDbWithDocuments, None)?);
@@ -169,7 +173,9 @@ impl Form {
             row_versions,
             partitions: Vec::new(),
         };
-        let written = dictionary::describe(&definition, &identity)?;
+        // The definition is that of a table that exists, so it is the row versions that do not fit.
+        let written = dictionary::describe(&definition, &identity)
+            .map_err(|_| Error::SchemaMismatch("the file has rows of versions that the table never had".into()))?;
         let index = written.clustered();
         let column = |number: usize| match index.fields[number].source {
             // A column of which the key has the beginning has another field that holds it whole.

@@ -172,7 +172,8 @@ impl Sampler<'_> {
                 let looked_at = counted.leaves.max(1) as f64;
                 let share = places.count as f64 / level.records.max(1) as f64;
                 let changes = counted.changes[prefix] as f64 / looked_at * share * leaves as f64;
-                distinct[prefix] = Some(Distinct { values: changes as u64 + 1, sampled_pages: counted.leaves });
+                // A share of the leaves times their number may be a little less than the whole number that it is.
+                distinct[prefix] = Some(Distinct { values: changes.round() as u64 + 1, sampled_pages: counted.leaves });
                 if prefix == self.prefixes - 1 {
                     // All leaves have changes of the whole key: these stand for all.
                     sample.records = (counted.records as f64 / looked_at * leaves as f64) as u64;

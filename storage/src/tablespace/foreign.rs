@@ -139,6 +139,10 @@ impl ForeignFile {
         let reference = blob::Reference::read(field).map_err(|error| Error::Foreign(error.to_string().into()))?;
         // MySQL keeps flags in the upper half of the length.
         let bytes = reference.bytes as u32 as usize;
+        // Parts that follow each other in a circle must not fill the memory.
+        if bytes as u64 > u64::from(self.pages) * self.page_bytes as u64 {
+            return Err(self.damaged(reference.page, "a long value that is longer than the file"));
+        }
         let mut page = std::mem::take(&mut self.part);
         let outcome = self.read_chain(reference.page, bytes, &mut page, out);
         self.part = page;
