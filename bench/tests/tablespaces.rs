@@ -4,7 +4,7 @@
 //! ours are imported by MariaDB, with their secondary indexes, and by an instance of ours with another page size.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bench::client::Client;
 use bench::process::{Kind, Options, Scratch, Server, mariadb_is_installed};
@@ -122,6 +122,16 @@ fn prepare(client: &mut Client) {
     run(client, &format!("INSERT INTO numbers VALUES {}", numbers.join(",")));
 }
 
+/// Copies the file of a table, and what else lies beside it, from one directory to another.
+fn copy(name: &str, endings: &[&str], from: &Path, to: &Path) {
+    for ending in endings {
+        let file = format!("{name}.{ending}");
+        fs::copy(from.join(&file), to.join(&file)).expect("a copy of an exported file");
+    }
+}
+
+const DESCRIBED: &[&str] = &["ibd", "cfg"];
+
 fn create_statement(moved: &Moved, more: bool) -> String {
     format!(
         "CREATE TABLE {} ({}{}) ENGINE=InnoDB{}",
@@ -142,10 +152,7 @@ fn export(client: &mut Client, from: &Server, to: &Path, more: bool, options: &s
         let number = moved.compared.split(',').next().unwrap_or_default();
         run(client, &format!("DELETE FROM {} WHERE {number} % 7 = 3", moved.name));
         run(client, &format!("FLUSH TABLES {} FOR EXPORT", moved.name));
-        for ending in ["ibd", "cfg"] {
-            let file = format!("{}.{ending}", moved.name);
-            fs::copy(from.directory.join("data/d").join(&file), to.join(&file)).expect("a copy of an exported file");
-        }
+        copy(moved.name, DESCRIBED, &from.directory.join("data/d"), to);
         run(client, "UNLOCK TABLES");
         let description = from.directory.join(format!("data/d/{}.cfg", moved.name));
         assert!(!description.exists(), "the description goes with the lock");
@@ -161,16 +168,7 @@ fn import(client: &mut Client, to: &Server, from: &Path, described: bool, wanted
         run(client, &format!("DROP TABLE IF EXISTS {name}"));
         run(client, &create_statement(moved, true));
         run(client, &format!("ALTER TABLE {name} DISCARD TABLESPACE"));
-        let copy = |ending: &str| -> PathBuf {
-            let file = format!("{name}.{ending}");
-            let target = to.directory.join("data/d").join(&file);
-            fs::copy(from.join(&file), &target).expect("a copy of an exported file");
-            target
-        };
-        copy("ibd");
-        if described {
-            copy("cfg");
-        }
+        copy(name, if described { DESCRIBED } else { &["ibd"] }, from, &to.directory.join("data/d"));
         run(client, &format!("ALTER TABLE {name} IMPORT TABLESPACE"));
         let warnings = client.query("SHOW WARNINGS").expect("warnings").rows;
         assert_eq!(warnings.len(), usize::from(!described), "{name}: {warnings:?}");
@@ -235,10 +233,7 @@ fn our_files_are_imported_by_mariadb_and_by_another_instance() {
         let moved = &MOVED[at];
         run(&mut theirs, &create_statement(moved, true));
         run(&mut theirs, &format!("ALTER TABLE {} DISCARD TABLESPACE", moved.name));
-        for ending in ["ibd", "cfg"] {
-            let file = format!("{}.{ending}", moved.name);
-            fs::copy(copies.join(&file), peer.directory.join("data/d").join(&file)).expect("a copy");
-        }
+        copy(moved.name, DESCRIBED, &copies, &peer.directory.join("data/d"));
         run(&mut theirs, &format!("ALTER TABLE {} IMPORT TABLESPACE", moved.name));
         let check = theirs.query(&format!("CHECK TABLE {} EXTENDED", moved.name)).expect("CHECK TABLE");
         assert_eq!(check.rows.last().and_then(|row| row[3].as_deref()), Some("OK"), "{check:?}");
@@ -251,10 +246,7 @@ fn our_files_are_imported_by_mariadb_and_by_another_instance() {
     // A file that only an instance of ours can read is refused there.
     run(&mut theirs, &create_statement(&MOVED[2], true));
     run(&mut theirs, "ALTER TABLE t3 DISCARD TABLESPACE");
-    for ending in ["ibd", "cfg"] {
-        let file = format!("t3.{ending}");
-        fs::copy(copies.join(&file), peer.directory.join("data/d").join(&file)).expect("a copy");
-    }
+    copy("t3", DESCRIBED, &copies, &peer.directory.join("data/d"));
     assert!(theirs.query("ALTER TABLE t3 IMPORT TABLESPACE").is_err());
 
     let other = server(Kind::Glassine, &scratch, "other", &["--innodb-page-size=8k"]);

@@ -26,10 +26,10 @@ pub fn open(trx: &mut Trx, database: &str, name: &str, wanted: TableUse) -> Resu
     Ok(opened)
 }
 
-/// 1814 for a table whose rows were discarded, or those of one of its partitions: it can only be dropped, renamed, or take
-/// those of a file.
+/// 1814 for a table whose rows were discarded, or those of one of its partitions: it can only be dropped, or take those of a
+/// file.
 pub fn check_not_discarded(table: &Table) -> Result<()> {
-    match table.schema().is_discarded() {
+    match table.discarded {
         true => Err(Error::tablespace_discarded(&table.name)),
         false => Ok(()),
     }

@@ -233,10 +233,7 @@ impl Tablespace {
         if full && let Some(stored_bytes) = mariadb::full_crc32_bytes(&stored) {
             let algorithm = self.flags.full_crc32_algorithm();
             let storage = Storage::MariaDb(mariadb_algorithm(algorithm.into()));
-            let sum_at = stored_bytes.saturating_sub(4);
-            let sum = stored.get(sum_at..stored_bytes).filter(|sum| sum.len() == 4).map(|sum| get_u32(sum, 0));
             let state = match mariadb::decode_full_crc32(&stored, algorithm, &mut self.scratch, &mut plain) {
-                _ if sum != Some(checksum::crc32c(&stored[..sum_at.min(stored.len())])) => State::Damaged,
                 Ok(()) => State::Good,
                 Err(format::Error::Unsupported { .. }) => State::NotDecoded,
                 Err(_) => State::Damaged,

@@ -17,9 +17,10 @@
 //! here; LZO, LZMA, bzip2 and snappy are not.
 
 use super::{Algorithm, Scratch};
+use crate::checksum::crc32c;
 use crate::error::{Error, Result};
 use crate::page::header::{self, BODY, PageType};
-use crate::page::{get_u16, get_u64};
+use crate::page::{get_u16, get_u32, get_u64};
 
 const STREAM_BYTES: usize = 38;
 const STREAM: usize = 40;
@@ -61,11 +62,15 @@ pub fn full_crc32_bytes(stored: &[u8]) -> Option<usize> {
     (page_type & 0x8000 != 0).then(|| usize::from(page_type & 0xFF) << 8)
 }
 
-/// Decodes a page for which [`full_crc32_bytes`] is something. The algorithm is that of the tablespace's flags.
+/// Decodes a page for which [`full_crc32_bytes`] is something, whose checksum is that of the stored bytes. The algorithm is that
+/// of the tablespace's flags.
 pub fn decode_full_crc32(stored: &[u8], algorithm: u8, scratch: &mut Scratch, out: &mut [u8]) -> Result<()> {
     let bytes = full_crc32_bytes(stored).unwrap_or_default();
     if bytes < FULL_STREAM + 5 || bytes > stored.len() {
         return Err(Error::corrupt("length of a compressed page", header::TYPE));
+    }
+    if get_u32(stored, bytes - 4) != crc32c(&stored[..bytes - 4]) {
+        return Err(Error::corrupt("checksum", bytes - 4));
     }
     // zlib finds its own end; a raw LZ4 block has to be cut to it.
     let end = match algorithm {
@@ -100,7 +105,6 @@ fn decompress(algorithm: u64, stream: &[u8], scratch: &mut Scratch, out: &mut [u
 mod tests {
     use super::super::Effort;
     use super::*;
-    use crate::checksum::crc32c;
     use crate::page::{put_u16, put_u64};
     use proptest::prelude::*;
 
@@ -148,6 +152,12 @@ mod tests {
             assert_eq!(full_crc32_bytes(&stored), Some(bytes));
             decode_full_crc32(&stored, number as u8, &mut scratch, &mut out).unwrap();
             assert_eq!(out, page());
+            // What the codec does not notice, the checksum does.
+            for at in 0..bytes {
+                stored[at] ^= 1;
+                assert!(decode_full_crc32(&stored, number as u8, &mut scratch, &mut out).is_err(), "byte {at}");
+                stored[at] ^= 1;
+            }
         }
     }
 

@@ -133,6 +133,7 @@ pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Tab
         one.options = part.options(&definition.options);
         let mut described = describe_one(&one, identity)?;
         described.partition = Some(Box::new(part.clone()));
+        table.discarded |= described.discarded;
         table.partitions.push(Arc::new(described));
     }
     Ok(table)
@@ -187,6 +188,7 @@ fn describe_one(definition: &TableDefinition, identity: &Identity) -> Result<Tab
         foreign_keys: definition.foreign_keys.clone(),
         checks: definition.checks.clone(),
         options: definition.options.clone(),
+        discarded: definition.options.discarded,
         row_versions: identity.row_versions.clone(),
         partitioning: definition.partitioning.clone(),
         partitions: Vec::new(),

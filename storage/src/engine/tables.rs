@@ -330,7 +330,7 @@ impl Engine {
         let files = from.files().zip(to.files());
         let moves: Vec<_> = files.map(|(from, to)| (from.space, file_path(from), file_path(to))).collect();
         // What waits to be imported would have to go along.
-        if from.is_discarded() {
+        if from.discarded {
             return Err(Error::Unsupported("another name for a table whose rows were discarded".into()));
         }
         self.move_files(ddl, &moves)

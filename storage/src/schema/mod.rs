@@ -96,6 +96,8 @@ pub struct Table {
     /// The conditions that each of its rows must satisfy, by name.
     pub checks: Vec<Check>,
     pub options: TableOptions,
+    /// Its rows, or those of one of its partitions, were discarded.
+    pub discarded: bool,
     /// If columns have come or gone and its rows stayed. Each partition has its own.
     pub row_versions: Option<Box<RowVersions>>,
     /// How its rows are divided among `partitions`, if they are: see [`partitions`].
@@ -460,11 +462,6 @@ impl Table {
     #[inline]
     pub fn has_row_id(&self) -> bool {
         self.indexes[0].is_hidden()
-    }
-
-    /// Whether its rows, or those of one of its partitions, were discarded.
-    pub fn is_discarded(&self) -> bool {
-        self.files().any(|file| file.options.discarded)
     }
 
     /// `database.table`, for messages.
