@@ -196,7 +196,7 @@ fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> 
         gtids: gives_names(globals),
         checksum: checksum(globals),
         file_bytes_max: globals.number("max_binlog_size"),
-        expire_seconds: globals.number("binlog_expire_logs_seconds"),
+        expire_seconds: expire_seconds(globals),
     };
     let absolute = fs::canonicalize(datadir).unwrap_or_else(|_| datadir.to_owned());
     let path = absolute.join(&options.base).display().to_string();
@@ -459,19 +459,28 @@ fn is_locked(error: &storage::Error) -> bool {
     matches!(error, storage::Error::Exists(_))
 }
 
+/// For how long logs are kept; 0 = for ever.
+fn expire_seconds(globals: &GlobalVariables) -> u64 {
+    if globals.on("binlog_expire_logs_auto_purge") { globals.number("binlog_expire_logs_seconds") } else { 0 }
+}
+
 /// SET GLOBAL changes the engine's options, and how much is logged.
 fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>, log: Option<Arc<BinaryLog>>) {
     let engine = engine.clone();
     globals.on_change(Box::new(move |variable, globals| {
         match variable.name {
             "log_error_verbosity" => log::set_verbosity(globals.number("log_error_verbosity")),
-            name @ ("server_id" | "max_binlog_size" | "binlog_expire_logs_seconds") => {
+            name @ ("server_id" | "max_binlog_size") => {
                 let Some(log) = &log else { return Ok(()) };
                 let value = globals.number(name);
                 match name {
                     "server_id" => log.set_server_id(value as u32),
-                    "max_binlog_size" => log.set_file_bytes_max(value),
-                    _ => log.set_expire_seconds(value),
+                    _ => log.set_file_bytes_max(value),
+                }
+            }
+            "binlog_expire_logs_seconds" | "binlog_expire_logs_auto_purge" => {
+                if let Some(log) = &log {
+                    log.set_expire_seconds(expire_seconds(globals));
                 }
             }
             "binlog_checksum" => {

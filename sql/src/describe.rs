@@ -159,10 +159,19 @@ pub fn default_text(column: &Column, zone: Zone) -> Option<String> {
         ColumnDefault::None | ColumnDefault::Null => None,
         ColumnDefault::Literal(stored) => Some(match &column.ty {
             ColumnType::Bit { .. } => bit_literal(stored),
-            ty => stored_text(ty, stored, zone),
+            _ => value_text(column, stored, zone),
         }),
         ColumnDefault::CurrentTimestamp { fsp } => Some(now(*fsp)),
         ColumnDefault::Expression(text) => Some(text.to_string()),
+    }
+}
+
+/// A value of a column as its rows show it.
+fn value_text(column: &Column, stored: &[u8], zone: Zone) -> String {
+    let text = stored_text(&column.ty, stored, zone);
+    match column.zerofill {
+        Some(width) => format!("{text:0>width$}", width = usize::from(width)),
+        None => text,
     }
 }
 
@@ -262,8 +271,8 @@ pub fn column_line(column: &Column, usual: Option<CollationId>, zone: Zone) -> S
             ColumnType::Bit { .. } => {
                 let _ = write!(out, " DEFAULT {}", bit_literal(stored));
             }
-            ty => {
-                let _ = write!(out, " DEFAULT {}", literal(&stored_text(ty, stored, zone)));
+            _ => {
+                let _ = write!(out, " DEFAULT {}", literal(&value_text(column, stored, zone)));
             }
         },
         ColumnDefault::CurrentTimestamp { fsp } => {

@@ -63,6 +63,7 @@ const PUBLISHED: &[&str] = &[
     "innodb_adaptive_flushing=1 innodb_log_buffer_size=16777216 innodb_log_file_size=1073741824 innodb_buffer_pool_size=10000000000 innodb_io_capacity=10000 innodb_flush_method=ALL_O_DIRECT innodb_autoextend_increment=1024 innodb_flush_log_at_trx_commit=0 innodb_read_io_threads=16 innodb_write_io_threads=16 innodb_checksum_algorithm=crc32 innodb_large_prefix=1 skip-name-resolve default-storage-engine=InnoDB log-output=FILE general-log=0 max_connections=200 log-bin=/tmp/log binlog-format=ROW server-id=1 tmpdir=/tmp/ innodb_adaptive_hash_index=0",
     "innodb_use_mtflush=0 innodb_doublewrite=1 innodb_use_atomic_writes=0 innodb_use_trim=0 innodb_mtflush_threads=0 innodb_use_lz4=0",
     "binlog_transaction_compression=OFF binlog_transaction_compression_level_zstd=3 binlog_expire_logs_seconds=2592000 binlog_row_event_max_size=8K binlog_row_image=FULL sync_binlog=1 max_allowed_packet=64M skip-log-bin",
+    "master_info_repository=TABLE relay_log_info_repository=TABLE relay_log_index=relay.index sync_master_info=1 sync_relay_log_info=1 log_slow_slave_statements=1 slave_type_conversions=ALL_NON_LOSSY slave_rows_search_algorithms=INDEX_SCAN,HASH_SCAN binlog_expire_logs_auto_purge=OFF optimizer_trace_max_mem_size=16384 connection_memory_limit=1G stored_program_definition_cache=512 innodb_doublewrite_batch_size=8 innodb_segment_reserve_factor=12.5",
 ];
 
 /// The options of all of them, each once with each value.

@@ -260,6 +260,8 @@ impl Change {
         if let Some(generated) = generated.filter(|generated| !index::serves(&made, generated)) {
             return Err(Error::duplicate_key_name(&generated.name));
         }
+        let table = (&*self.definition.database, &*self.definition.name);
+        index::warn_of_duplicate(context, table, &made, &self.definition.indexes);
         self.definition.indexes.push(made);
         self.adds_index = true;
         Ok(())

@@ -52,7 +52,8 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
             return Err(Error::unsupported("AUTO_INCREMENT of floating-point columns"));
         }
     }
-    let explicit = spec.ty.collation.is_some() && crate::describe::declared_collation(&ty).is_some();
+    let is_written = spec.ty.collation.is_some() || spec.ty.charset.is_some() && !spec.ty.made;
+    let explicit = is_written && crate::describe::declared_collation(&ty).is_some();
     let comment = spec.comment.clone().unwrap_or_default();
     if comment.chars().count() > COMMENT_CHARS_MAX {
         let message = format!("Comment for field '{}' is too long (max = {COMMENT_CHARS_MAX})", spec.name);

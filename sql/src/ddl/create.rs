@@ -4,7 +4,7 @@ use storage::schema::{IndexDefinition, TableDefinition, TableOptions, same_name}
 use storage::{DefinitionKind, LockedTables, Relatives, UnfinishedTable};
 
 use super::computed::{self, ComputedSpec};
-use super::{Context, Outcome, check, column, foreign_key, index, options, partition, sequence};
+use super::{Context, Outcome, check, column, database_of, foreign_key, index, options, partition, sequence};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
 use crate::parser::ast::{CreateTable, ForeignKeySpec, IndexKind, IndexPartSpec, IndexSpec, TableName};
@@ -256,6 +256,8 @@ fn definition(
         };
         let spec = computed::with_hidden_columns(context, spec, &create.table.name, &mut columns, &taken)?;
         let made = index::index(context, &spec, &mut columns, &indexes)?;
+        let database = database_of(&create.table, context.database)?;
+        index::warn_of_duplicate(context, (database, &create.table.name), &made, &indexes);
         indexes.push(made);
     }
     // Back into the order written, as far as it counts.

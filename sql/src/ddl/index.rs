@@ -83,6 +83,32 @@ pub fn index(
     })
 }
 
+/// A warning if another index has the same parts and is of the same kind: it costs space and time and serves nothing.
+pub fn warn_of_duplicate(
+    context: &Context<'_>,
+    table: (&str, &str),
+    made: &IndexDefinition,
+    others: &[IndexDefinition],
+) {
+    let same = |other: &&IndexDefinition| {
+        !other.generated
+            && other.unique == made.unique
+            && other.fulltext.is_some() == made.fulltext.is_some()
+            && other.parts == made.parts
+    };
+    if !made.primary && others.iter().find(same).is_some() {
+        let (database, table) = table;
+        let name = &made.name;
+        context.warn(
+            1831,
+            format!(
+                "Duplicate index '{name}' defined on the table '{database}.{table}'. This is deprecated and will be \
+                 disallowed in a future release."
+            ),
+        );
+    }
+}
+
 /// A column of the primary key.
 pub fn make_not_null(column: &mut Column) {
     column.nullable = false;

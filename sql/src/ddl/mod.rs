@@ -185,7 +185,10 @@ pub fn is_counted(database: &str, name: &str) -> bool {
 /// Runs one.
 pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
     match statement {
-        Statement::CreateDatabase { name, if_not_exists, options } => {
+        Statement::CreateDatabase { name, or_replace: true, if_not_exists, options } => {
+            replace_database(context, name, *if_not_exists, options)
+        }
+        Statement::CreateDatabase { name, if_not_exists, options, .. } => {
             create_database(context, name, *if_not_exists, options)
         }
         Statement::AlterDatabase { name, options } => alter_database(context, name.as_deref(), options),
@@ -350,6 +353,30 @@ fn create_database(
         Err(other) => return Err(storage_error(other)),
     }
     Outcome::affected(1)
+}
+
+/// CREATE OR REPLACE DATABASE: one that is there is dropped with all that is in it, and nothing of it is in the new one.
+fn replace_database(
+    context: &Context<'_>,
+    name: &str,
+    if_not_exists: bool,
+    options: &DatabaseOptions,
+) -> Result<Outcome> {
+    if if_not_exists {
+        return Err(Error::new(1221, b"HY000", "Incorrect usage of OR REPLACE and IF NOT EXISTS"));
+    }
+    check_file_name(name, Error::wrong_database_name)?;
+    database_collation(context, options, context.settings.collation_server)?;
+    if context.instance.engine.database(name).is_some() {
+        context.writable(name)?;
+        // The statement is logged once, with what is made.
+        let wait = TrxOptions { log: None, ..context.wait.clone() };
+        match context.instance.engine.drop_database(name, &wait) {
+            Ok(_) | Err(storage::Error::NotFound(_)) => {}
+            Err(other) => return Err(storage_error(other)),
+        }
+    }
+    create_database(context, name, false, options)
 }
 
 fn database_collation(

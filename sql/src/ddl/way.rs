@@ -329,7 +329,7 @@ pub fn perform(
             change.copy(context, &table, &change.definition, |map, route| alteration.copy(map, route))?
         }
     };
-    let affected = if way == Way::Copy { copied } else { 0 };
+    let affected = if way == Way::Copy || asked.algorithm == Some(Algorithm::Copy) { copied } else { 0 };
     Ok((Outcome::records(copied, affected)?, way >= Way::Rebuild))
 }
 

@@ -386,7 +386,11 @@ impl<'a> Inserter<'a> {
             if self.is_single && self.given[column].is_some() {
                 return Err(error);
             }
-            self.mode.doubt(self.context, error)?;
+            // That no value is given is so for all rows of the statement.
+            let is_said = self.given[column].is_none() && self.changes.found > 1;
+            if self.mode == AssignMode::Strict || !is_said {
+                self.mode.doubt(self.context, error)?;
+            }
             self.computed.clear();
             self.computed.push(Datum::from(&zero_of(&described.ty)), &described.ty)?;
             self.row.replace(column, self.computed.get(0));

@@ -8,8 +8,10 @@
 //! |---|---|
 //! | SIGNED, UNSIGNED | integers, also as doubles and decimals, booleans, texts of digits |
 //! | DECIMAL | numbers, rounded to its digits; texts of numbers |
-//! | CHAR, BINARY | strings |
+//! | CHAR, BINARY | strings; numbers and booleans as the text of a double |
 //! | DATE, TIME, DATETIME | the same, and texts of them |
+
+use std::borrow::Cow;
 
 use format::collation::CollationId;
 use format::value::{
@@ -87,15 +89,13 @@ pub fn element_of(element: &Json, ty: &ColumnType) -> std::result::Result<Vec<u8
         ColumnType::Decimal { precision, scale, .. } => {
             Value::Decimal(decimal(element)?.fit(*precision, *scale).map_err(|_| Refused::OutOfRange)?)
         }
-        ColumnType::VarChar { chars, .. } => match element {
-            Json::String(text) if text.chars().count() > *chars as usize => return Err(Refused::TooLong),
-            Json::String(text) => Value::Bytes(text.as_bytes().to_vec()),
-            _ => return Err(Refused::Invalid),
+        ColumnType::VarChar { chars, .. } => match text(element)? {
+            text if text.chars().count() > *chars as usize => return Err(Refused::TooLong),
+            text => Value::Bytes(text.into_owned().into_bytes()),
         },
-        ColumnType::VarBinary { bytes } => match element {
-            Json::String(text) if text.len() > *bytes as usize => return Err(Refused::TooLong),
-            Json::String(text) => Value::Bytes(text.as_bytes().to_vec()),
-            _ => return Err(Refused::Invalid),
+        ColumnType::VarBinary { bytes } => match text(element)? {
+            text if text.len() > *bytes as usize => return Err(Refused::TooLong),
+            text => Value::Bytes(text.into_owned().into_bytes()),
         },
         ColumnType::Date => match element {
             Json::Date(date) => Value::Date(*date),
@@ -119,6 +119,26 @@ pub fn element_of(element: &Json, ty: &ColumnType) -> std::result::Result<Vec<u8
     let mut out = Vec::new();
     ty.encode(&value, &mut out).map_err(|_| Refused::OutOfRange)?;
     Ok(out)
+}
+
+/// A string, or what else has a text. Numbers that are equal are one double, so they have one text, whatever their kinds.
+fn text(element: &Json) -> std::result::Result<Cow<'_, str>, Refused> {
+    Ok(match element {
+        Json::String(text) => Cow::Borrowed(text),
+        Json::Bool(truth) => Cow::Borrowed(if *truth { "true" } else { "false" }),
+        Json::Int(number) => Cow::Owned(shorter(*number as f64)),
+        Json::UInt(number) => Cow::Owned(shorter(*number as f64)),
+        Json::Double(number) => Cow::Owned(shorter(*number)),
+        Json::Decimal(number) => Cow::Owned(shorter(number.to_f64())),
+        _ => return Err(Refused::Invalid),
+    })
+}
+
+/// With an exponent or without; the two zeros are one.
+fn shorter(number: f64) -> String {
+    let number = number + 0.0;
+    let (plain, power) = (format!("{number}"), format!("{number:e}"));
+    if power.len() < plain.len() { power } else { plain }
 }
 
 fn rounded_time(time: Time, fsp: u8) -> Time {
@@ -188,7 +208,12 @@ mod tests {
         let text = element_type(&CastType::Char { chars: Some(3), charset: None, binary: false }).unwrap();
         assert_eq!(of("[\"abc\", \"\"]", &text), Ok(2));
         assert_eq!(of("[\"abcd\"]", &text), Err(3907));
-        assert_eq!(of("[1]", &text), Err(3903));
+        assert_eq!(of("[1, 1.5, true]", &text), Err(3907));
+        assert_eq!(of("[1, 1.5]", &text), Ok(2));
+        let one = element_of(&Json::Int(1), &text).unwrap();
+        assert_eq!(element_of(&Json::Double(1.0), &text).unwrap(), one);
+        assert_eq!(element_of(&Json::Decimal(Decimal::parse(b"1.00").unwrap()), &text).unwrap(), one);
+        assert_eq!(of("[null]", &text), Err(3903));
         assert_eq!(of("[\"2020-02-29\"]", &ColumnType::Date), Ok(1));
         assert_eq!(of("[\"2020-02-30\"]", &ColumnType::Date), Err(3903));
     }

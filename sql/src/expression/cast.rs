@@ -120,6 +120,10 @@ pub(super) fn cast<'a>(
                 Datum::Date(date) => date.year as i64,
                 Datum::DateTime(moment) => moment.date.year as i64,
                 Datum::Time(_) => context.now().date.year as i64,
+                Datum::Bytes(text) => match year_of_text(text, context)? {
+                    Some(year) => year,
+                    None => return Ok(Datum::Null),
+                },
                 other => other.to_i64(context)?,
             };
             match year {
@@ -135,6 +139,22 @@ pub(super) fn cast<'a>(
         }
         CastType::Json => return Err(Error::internal("a cast to JSON")),
     })
+}
+
+/// The digits in front of a text; up to three zeros mean 2000, as in a column of YEAR.
+fn year_of_text(text: &[u8], context: &EvalContext<'_>) -> Result<Option<i64>> {
+    let shown = || String::from_utf8_lossy(text).into_owned();
+    let trimmed = text.trim_ascii();
+    let count = trimmed.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if count == 0 {
+        context.doubt(Error::wrong_date_type("YEAR", &shown()))?;
+        return Ok(None);
+    }
+    if count < trimmed.len() {
+        context.doubt(Error::truncated_wrong_value("YEAR", &shown()))?;
+    }
+    let year = std::str::from_utf8(&trimmed[..count]).ok().and_then(|digits| digits.parse().ok()).unwrap_or(i64::MAX);
+    Ok(Some(if year == 0 && count < 4 { 2000 } else { year }))
 }
 
 /// Whether it is of ENUM or SET: the names of members are no documents.

@@ -303,4 +303,12 @@ pub const VIEWS: &[BuiltIn] = &[
          performance_schema.events_waits_summary_global_by_event_name WHERE SUM_TIMER_WAIT > 0 GROUP BY \
          SUBSTRING_INDEX(EVENT_NAME, '/', 3) ORDER BY SUM(SUM_TIMER_WAIT) DESC",
     },
+    BuiltIn {
+        name: "wait_classes_global_by_avg_latency",
+        text: "SELECT SUBSTRING_INDEX(EVENT_NAME, '/', 3) AS event_class, SUM(COUNT_STAR) AS total, {t:SUM(SUM_TIMER_WAIT)} \
+         AS total_latency, {t:MIN(MIN_TIMER_WAIT)} AS min_latency, {t:IFNULL(SUM(SUM_TIMER_WAIT) / \
+         NULLIF(SUM(COUNT_STAR), 0), 0)} AS avg_latency, {t:MAX(MAX_TIMER_WAIT)} AS max_latency FROM \
+         performance_schema.events_waits_summary_global_by_event_name WHERE SUM_TIMER_WAIT > 0 GROUP BY \
+         SUBSTRING_INDEX(EVENT_NAME, '/', 3) ORDER BY IFNULL(SUM(SUM_TIMER_WAIT) / NULLIF(SUM(COUNT_STAR), 0), 0) DESC",
+    },
 ];

@@ -666,7 +666,14 @@ impl<'a> Parser<'a> {
             }
             b"DO" => {
                 self.advance();
-                Ok(Statement::Do(self.list(Self::expr)?))
+                // What stands in a list of DO may have a name, as in SELECT, which nobody sees.
+                Ok(Statement::Do(self.list(|parser| {
+                    let expr = parser.expr()?;
+                    if parser.take_word("AS") {
+                        parser.alias()?;
+                    }
+                    Ok(expr)
+                })?))
             }
             b"INSTALL" | b"UNINSTALL" => self.components(),
             b"HELP" => {

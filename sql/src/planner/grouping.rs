@@ -2,7 +2,8 @@
 //!
 //! It may if it is one of GROUP BY's expressions, or made of such and of columns that these determine:
 //!
-//! * Once a group fixes a table's primary key (or a unique key without NULLs), it fixes the whole row.
+//! * Once a group fixes a table's primary key (or a unique key without NULLs), it fixes the whole row. A column that
+//!   WHERE lets be no NULL counts as one that has none.
 //! * Columns fix the generated columns that are computed from them; but beside an outer join that finds nothing these are
 //!   NULL whatever they are computed from.
 //! * `a = b` in WHERE and in the conditions of inner joins fixes b once a is fixed.
@@ -38,6 +39,8 @@ pub fn determined_slots(eval: &EvalContext<'_>, level: &Level<'_>, keys: &[Expr]
 
 /// Marks what the marked slots determine.
 fn close(eval: &EvalContext<'_>, sources: &[Source], slots: &[(u16, u16)], tree: &Nest, fixed: &mut [bool]) {
+    let mut has_value = vec![false; fixed.len()];
+    not_null(&tree.conditions, &mut has_value);
     loop {
         let before = fixed.iter().filter(|fixed| **fixed).count();
         for source in sources {
@@ -46,9 +49,11 @@ fn close(eval: &EvalContext<'_>, sources: &[Source], slots: &[(u16, u16)], tree:
                 SourceKind::Table(table) => {
                     let is_row_fixed = table.indexes.iter().any(|index| {
                         let is_part_fixed = |part: &storage::IndexPart| {
-                            part.prefix_chars.is_none() && fixed[source.slot_base + part.column]
+                            let slot = source.slot_base + part.column;
+                            let is_never_null = has_value[slot] || !table.columns[part.column].nullable;
+                            part.prefix_chars.is_none() && is_never_null && fixed[slot]
                         };
-                        !index.is_hidden() && index.is_unique_not_null(table) && index.parts.iter().all(is_part_fixed)
+                        !index.is_hidden() && index.unique && index.parts.iter().all(is_part_fixed)
                     });
                     if is_row_fixed {
                         fixed[range].fill(true);
@@ -71,6 +76,28 @@ fn close(eval: &EvalContext<'_>, sources: &[Source], slots: &[(u16, u16)], tree:
             return;
         }
     }
+}
+
+/// Marks the columns that are no NULL in any row for which these conditions are true.
+fn not_null(conditions: &[Expr], has_value: &mut [bool]) {
+    let mut mark = |expr: &Expr| {
+        if let Some(slot) = expr.as_column() {
+            has_value[slot] = true;
+        }
+    };
+    let mut parts = Vec::new();
+    for condition in conditions {
+        match &condition.node {
+            Node::And(left, right) => parts.extend([left, right]),
+            Node::IsNull { expr, negated: true } => mark(expr),
+            Node::Compare { op, left, right, .. } if *op != BinaryOp::NullSafeEqual => {
+                mark(left);
+                mark(right);
+            }
+            _ => {}
+        }
+    }
+    parts.into_iter().for_each(|part| not_null(std::slice::from_ref(part), has_value));
 }
 
 /// Marks the generated columns of a table that are computed from marked ones.
@@ -245,15 +272,7 @@ pub fn check(
         return Err(Error::not_in_group_by(1, "HAVING clause", &name(slot)));
     }
     for (at, (expr, _)) in order.iter().enumerate() {
-        let mut aggregates = false;
-        expr.walk(&mut |expr| aggregates |= matches!(expr.node, Node::Aggregate(_)));
-        if keys.is_empty() && !aggregates {
-            continue; // One row needs no order.
-        }
         if let Some(slot) = offender(level, expr, keys, fixed) {
-            if keys.is_empty() {
-                return Err(Error::mix_of_group_function(outputs.len() + at + 1, &name(slot)));
-            }
             return Err(Error::not_in_group_by(at + 1, "ORDER BY clause", &name(slot)));
         }
     }

@@ -99,6 +99,10 @@ pub fn bind_select(
     let grouped = !keys.is_empty() || !aggregates.is_empty();
     let (from, straight) = nest::bind(&level, tree.as_ref(), filter)?;
     let straight = straight || select.straight_join || reads_earlier_tables(&level.sources);
+    // All rows are one group, which has no order.
+    if grouped && keys.is_empty() {
+        order.clear();
+    }
     if grouped && context.eval.mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
         // What a key determines is not what a sum over the key has.
         let fixed = match select.rollup {

@@ -381,6 +381,8 @@ fn range_offset(
         (false, None) => {
             let is_wrong = match &value.node {
                 Node::Constant(value) => is_negative(value),
+                // Its value is looked at when there is one.
+                Node::Parameter(_) => false,
                 _ => !value.ty.is_numeric() && value.ty.kind != Kind::Null,
             };
             if is_wrong { Err(Error::window_frame_illegal(name)) } else { Ok(Offset::Number(value)) }

@@ -320,7 +320,8 @@ impl Session {
         let text = format!("CREATE TABLE t ({})", columns.join(", "));
         let parsed = parser::parse_first(text.as_bytes(), SqlMode::default())?.0.ok_or_else(Error::empty_query)?;
         let Statement::CreateTable(selected) = parsed.statement else { return Err(Error::internal("no table")) };
-        let selected = selected.columns;
+        let mut selected = selected.columns;
+        selected.iter_mut().for_each(|column| column.ty.made = true);
         let names: Vec<String> = selected.iter().map(|column| column.name.clone()).collect();
         let own = |name: &str| create.columns.iter().find(|own| same_name(&own.name, name)).cloned();
         let is_selected = |name: &str| names.iter().any(|selected| same_name(selected, name));

@@ -140,7 +140,8 @@ impl Session {
         if commits {
             self.end_named(true)?;
         }
-        if let Statement::DropDatabase { name, .. } = statement
+        if let Statement::DropDatabase { name, .. } | Statement::CreateDatabase { name, or_replace: true, .. } =
+            statement
             && self.state.database.as_deref() == Some(name.as_str())
         {
             self.state.database = None;

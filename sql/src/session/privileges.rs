@@ -271,6 +271,9 @@ impl Session {
     fn check_definition(&self, statement: &Statement) -> Result<()> {
         let rights = &self.rights;
         match statement {
+            Statement::CreateDatabase { name, or_replace: true, .. } => {
+                rights.need_database(Privileges::CREATE | Privileges::DROP, name)
+            }
             Statement::CreateDatabase { name, .. } => rights.need_database(Privileges::CREATE, name),
             Statement::DropDatabase { name, .. } => rights.need_database(Privileges::DROP, name),
             Statement::AlterDatabase { name, .. } => {

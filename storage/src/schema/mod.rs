@@ -161,7 +161,7 @@ pub struct Column {
     pub comment: Box<str>,
     /// Not shown by `SELECT *`.
     pub invisible: bool,
-    /// COLLATE was written, so SHOW CREATE TABLE writes it.
+    /// COLLATE or CHARACTER SET was written, so SHOW CREATE TABLE writes both.
     pub explicit_collation: bool,
     /// BOOL or TINYINT(1) was written. It holds what a TINYINT holds; but object mappers take it for a truth value, so that
     /// it is described with its width, which no other integer is.

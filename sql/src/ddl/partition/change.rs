@@ -52,9 +52,11 @@ pub fn perform(context: &Context<'_>, alter: &AlterTable, action: &PartitionActi
     let alteration = locked.alter(database, name).map_err(storage_error)?;
     let table = alteration.table().clone();
     let Some(plan) = plan(context, &table, action)? else { return Outcome::nothing() };
-    // What is left decides where the counter goes on, as after TRUNCATE TABLE.
+    // Without any row left the counter begins anew, as after TRUNCATE TABLE. Otherwise it goes on, as in MySQL: the numbers of
+    // rows that are gone are not given again.
     let mut alteration = alteration;
-    alteration.auto_increment = matches!(action, PartitionAction::Truncate(_)).then_some(1);
+    let is_emptied = matches!(action, PartitionAction::Truncate(_)) && plan.kept.iter().all(Option::is_none);
+    alteration.auto_increment = is_emptied.then_some(1);
     let moved = run(context, alteration, &table, &plan)?;
     match action {
         PartitionAction::Maintain(_, names) => maintain::rebuilt(context, (database, name), names),

@@ -6,7 +6,7 @@
 //! | value | strict | lenient |
 //! |---|---|---|
 //! | out of a number's range | 1264 | the range's end |
-//! | no number: `'abc'` | 1366 | 0 |
+//! | no number: `'abc'` | 1366, of FLOAT and DOUBLE 1265 | 0 |
 //! | a number and more: `'12abc'` | 1265 | 12 |
 //! | text too long | 1406 (spaces alone: note 1265) | cut, 1265 |
 //! | bytes that are no characters | 1366 | cut |
@@ -463,9 +463,7 @@ impl Assignment<'_, '_> {
         let mut number = match &value {
             Datum::Bytes(text) => {
                 let (number, prefix) = double_prefix(text);
-                if prefix.consumed == 0 {
-                    self.incorrect("double", text)?;
-                } else if prefix.truncated {
+                if prefix.consumed == 0 || prefix.truncated {
                     self.truncated()?;
                 }
                 if prefix.overflow {

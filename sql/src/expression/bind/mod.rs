@@ -615,6 +615,14 @@ impl<'a> Binder<'a> {
         let expr = match to {
             _ if is_number => self.bind_number(expr)?,
             CastType::Char { .. } | CastType::Binary { .. } => self.bind(expr)?,
+            // The number of a member counts, not its name.
+            CastType::Year => {
+                let mut year = self.bind_utf8(expr)?;
+                if matches!(year.ty.kind, Kind::Enum | Kind::Set) {
+                    as_number(&mut year);
+                }
+                year
+            }
             _ => self.bind_utf8(expr)?,
         };
         let id = match to {

@@ -218,7 +218,10 @@ impl Parser<'_> {
         loop {
             if self.is_word("FORMAT") && self.is_symbol_at(1, "=") {
                 self.at += 2;
-                format = Some(self.upper_word()?);
+                format = Some(match self.peek().kind {
+                    Kind::Text => self.text()?.to_ascii_uppercase(),
+                    _ => self.upper_word()?,
+                });
             } else if self.is_word("ANALYZE") && !self.is_symbol_at(1, ".") {
                 self.advance();
                 analyze = true;

@@ -101,6 +101,8 @@ pub struct TypeSpec {
     pub zerofill: bool,
     pub charset: Option<String>,
     pub collation: Option<String>,
+    /// Nobody wrote the character set: the column is made of a query's result.
+    pub made: bool,
     /// The BINARY attribute: the _bin collation of the character set.
     pub binary: bool,
     /// ENUM's and SET's.

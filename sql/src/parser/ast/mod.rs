@@ -55,6 +55,7 @@ pub enum Statement {
 
     CreateDatabase {
         name: String,
+        or_replace: bool,
         if_not_exists: bool,
         options: DatabaseOptions,
     },

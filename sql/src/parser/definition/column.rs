@@ -213,6 +213,7 @@ impl Parser<'_> {
             zerofill: false,
             charset: None,
             collation: None,
+            made: false,
             binary: false,
             members: Vec::new(),
             srid: None,

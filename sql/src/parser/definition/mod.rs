@@ -39,7 +39,8 @@ impl Parser<'_> {
         if self.take_word("DATABASE") || self.take_word("SCHEMA") {
             let if_not_exists = self.if_not_exists()?;
             let name = self.name()?;
-            return Ok(Statement::CreateDatabase { name, if_not_exists, options: self.database_options(false)? });
+            let options = self.database_options(false)?;
+            return Ok(Statement::CreateDatabase { name, or_replace, if_not_exists, options });
         }
         if self.take_word("USER") {
             return self.create_user();

@@ -139,7 +139,11 @@ impl Run<'_, '_> {
                     _ => 0,
                 };
                 let condition = number.checked_sub(1).and_then(|at| conditions.get(at));
-                let condition = condition.ok_or_else(Error::invalid_condition_number)?;
+                // What asks for a condition that is not there says so, and the program goes on.
+                let Some(condition) = condition else {
+                    self.session().warnings.push_error(&Error::invalid_condition_number());
+                    return Ok(());
+                };
                 for (target, item) in items {
                     let (value, ty) = told(condition, *item);
                     self.assign_to(target, value, &ty)?;

@@ -2,6 +2,8 @@
 
 use super::*;
 
+const REPOSITORY: &str = "what a replica knows of its source is kept with the rows that it has applied";
+
 pub(super) const LIST: &[Variable] = &[
     // --- Logs -------------------------------------------------------------------------------------------------------
     v("general_log", Global, Bool, "OFF", "Log all statements"),
@@ -35,6 +37,7 @@ pub(super) const LIST: &[Variable] = &[
         "When the log cannot be written",
     )
     .inert("an engine that cannot write its log stops writing"),
+    v("binlog_expire_logs_auto_purge", Global, Bool, "ON", "Logs that are old enough are removed"),
     v("binlog_expire_logs_seconds", Global, int(0, U32), "2592000", "Seconds that logs are kept"),
     v("binlog_format", Both, Enumeration(&["MIXED", "STATEMENT", "ROW"]), "ROW", "Form of the log"),
     v("binlog_group_commit_sync_delay", Global, int(0, 1_000_000), "0", "Microseconds to wait for others"),
@@ -95,6 +98,21 @@ pub(super) const LIST: &[Variable] = &[
     v("rbr_exec_mode", Session, Enumeration(&["STRICT", "IDEMPOTENT"]), "STRICT", "Rows that BINLOG meets or misses")
         .not_an_option(),
     v("relay_log", Global, Text, "", "Files of the relay log").null().at_start(),
+    v("relay_log_index", Global, Text, "", "List of the relay log's files").null().at_start().inert(AUTOMATIC),
+    v("relay_log_info_file", Global, Text, "relay-log.info", "Where it was applied to").at_start().inert(REPOSITORY),
+    v("relay_log_info_repository", Global, Enumeration(&["FILE", "TABLE"]), "TABLE", "Where it was applied to")
+        .inert(REPOSITORY),
+    v("master_info_repository", Global, Enumeration(&["FILE", "TABLE"]), "TABLE", "Where the source is kept")
+        .inert(REPOSITORY),
+    v("sync_source_info", Global, int(0, U32), "10000", "Events between syncs of what is known of the source")
+        .inert(REPOSITORY),
+    v("sync_relay_log_info", Global, int(0, U32), "10000", "Transactions between syncs of what was applied")
+        .inert(REPOSITORY),
+    v("log_slow_replica_statements", Global, Bool, "OFF", "The slow log has those of a replica").inert(NOT_YET),
+    v("log_statements_unsafe_for_binlog", Global, Bool, "ON", "Warn of them").inert("rows are logged, not statements"),
+    v("replica_type_conversions", Global, Text, "", "How rows of other types are taken").inert(NOT_YET),
+    v("slave_rows_search_algorithms", Global, Text, "INDEX_SCAN,HASH_SCAN", "How a replica finds rows")
+        .inert(AUTOMATIC),
     v("relay_log_purge", Global, Bool, "ON", "Remove what was applied").inert("what was applied is always removed"),
     v("relay_log_recovery", Global, Bool, "OFF", "Fetch again after a crash")
         .at_start()

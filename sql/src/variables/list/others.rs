@@ -9,6 +9,15 @@ pub(super) const LIST: &[Variable] = &[
     v("ft_min_word_len", Global, int(1, 84), "4", "Full-text search").at_start().inert(GONE),
     v("ft_query_expansion_limit", Global, int(0, 1000), "20", "Full-text search").at_start().inert(GONE),
     v("ft_stopword_file", Global, Text, "(built-in)", "Full-text search").at_start().inert(GONE),
+    v("delayed_insert_limit", Global, int(1, ANY), "100", "INSERT DELAYED").inert(GONE),
+    v("delayed_insert_timeout", Global, int(1, YEAR), "300", "INSERT DELAYED").inert(GONE),
+    v("delayed_queue_size", Global, int(1, ANY), "1000", "INSERT DELAYED").inert(GONE),
+    v("large_files_support", Global, Bool, "ON", "Files of more than 2 GB").fixed(),
+    v("keyring_operations", Global, Bool, "ON", "Keys may be changed").inert(NOT_YET),
+    v("create_admin_listener_thread", Global, Bool, "OFF", "A thread for administrators").at_start().inert(AUTOMATIC),
+    v("caching_sha2_password_digest_rounds", Global, int(5000, 4_095_000), "5000", "Rounds that hash a password")
+        .at_start()
+        .inert(NOT_YET),
     v("key_buffer_size", Global, int(0, ANY), "8388608", "MyISAM").inert(GONE),
     v("key_cache_age_threshold", Global, int(100, ANY), "300", "MyISAM").inert(GONE),
     v("key_cache_block_size", Global, int(512, 16_384), "1024", "MyISAM").inert(GONE),

@@ -130,7 +130,51 @@ pub(super) const LIST: &[Variable] = &[
         "Ways of the planner",
     ),
     v("optimizer_trace", Both, Text, "enabled=off,one_line=off", "Write down how a plan was found").inert(NOT_YET),
+    v(
+        "optimizer_trace_features",
+        Both,
+        Text,
+        "greedy_search=on,range_optimizer=on,dynamic_range=on,repeated_subselect=on",
+        "What it tells",
+    )
+    .inert(NOT_YET),
+    v("optimizer_trace_limit", Both, int(0, i32::MAX as u64), "1", "Statements that it keeps").inert(NOT_YET),
+    v("optimizer_trace_max_mem_size", Both, int(0, U32), "1048576", "Bytes of it").inert(NOT_YET),
+    v("optimizer_trace_offset", Both, int(i32::MIN as i64, i32::MAX as u64), "-1", "Its first statement")
+        .inert(NOT_YET),
     v("optimizer_use_condition_selectivity", Both, int(1, 5), "4", "Statistics of the planner").inert(AUTOMATIC),
+    v("parser_max_mem_size", Both, int(10_000_000, ANY), "18446744073709551615", "Bytes of a parsed statement")
+        .inert(NOT_YET),
+    v("connection_memory_chunk_size", Both, int(1, 512 << 20), "8192", "Steps in which memory is counted")
+        .inert(NOT_YET),
+    v("connection_memory_limit", Both, int(2_097_152, ANY), "18446744073709551615", "Bytes of a connection")
+        .inert(NOT_YET),
+    v(
+        "global_connection_memory_limit",
+        Global,
+        int(16_777_216, ANY),
+        "18446744073709551615",
+        "Bytes of all connections",
+    )
+    .inert(NOT_YET),
+    v("global_connection_memory_tracking", Both, Bool, "OFF", "Count the memory of connections").inert(NOT_YET),
+    v("regexp_stack_limit", Global, int(0, i32::MAX as u64), "8000000", "Bytes of a match").inert(AUTOMATIC),
+    v("regexp_time_limit", Global, int(0, i32::MAX as u64), "32", "Steps of a match").inert(AUTOMATIC),
+    v("stored_program_definition_cache", Global, int(256, 524_288), "256", "Definitions in memory")
+        .at_start()
+        .inert(AUTOMATIC),
+    v("show_create_table_skip_secondary_engine", Session, Bool, "OFF", "SHOW CREATE TABLE leaves it out").inert(GONE),
+    v("show_gipk_in_create_table_and_information_schema", Both, Bool, "ON", "Generated primary keys are shown")
+        .inert(GONE),
+    v("require_row_format", Session, Bool, "OFF", "Only rows are replicated").not_an_option().inert(ALWAYS_ON),
+    v(
+        "terminology_use_previous",
+        Both,
+        Enumeration(&["NONE", "BEFORE_8_0_26", "BEFORE_8_2_0"]),
+        "NONE",
+        "Names of instruments and states",
+    )
+    .inert(GONE),
     v("preload_buffer_size", Both, int(1024, 1 << 30), "32768", "Bytes of LOAD INDEX").inert(GONE),
     v("print_identified_with_as_hex", Both, Bool, "OFF", "SHOW CREATE USER prints hex").inert(NOT_YET),
     v("profiling", Both, Bool, "OFF", "Measure statements").inert(NOT_YET),
