@@ -6,12 +6,16 @@
 //! ```
 //!
 //! How much is said follows `log_error_verbosity`: 1 errors, 2 warnings too, 3 notes
-//! too. What marks a server's life (ready, shutting down) is always said.
+//! too. What marks a server's life (ready, shutting down) is always said. `log_timestamps` says whether moments are in
+//! UTC or in the machine's zone.
 
 use std::fmt;
+use std::sync::RwLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use format::value::Zone;
+use sql::statements::log_file;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
@@ -23,6 +27,9 @@ use tracing_subscriber::{Layer, fmt as subscriber};
 
 /// As `log_error_verbosity`; 4 is everything, for developers (`GLASSINE_LOG=debug`).
 static VERBOSITY: AtomicU8 = AtomicU8::new(2);
+
+/// The zone in which moments are written.
+static ZONE: RwLock<Zone> = RwLock::new(Zone::UTC);
 
 /// Sends messages to standard error from now on.
 pub fn start() {
@@ -41,9 +48,16 @@ pub fn set_verbosity(level: u64) {
     }
 }
 
+/// Follows `log_timestamps`: the zone of the moments.
+pub fn set_zone(zone: Zone) {
+    if let Ok(mut known) = ZONE.write() {
+        *known = zone;
+    }
+}
+
 /// Says what marks the server's life.
 pub fn system(message: impl fmt::Display) {
-    eprintln!("{} 0 [System] {message}", Timestamp::now());
+    eprintln!("{} 0 [System] {message}", now());
 }
 
 /// Lets through what the verbosity asks for.
@@ -81,7 +95,7 @@ where
         };
         let mut text = Text(String::new());
         event.record(&mut text);
-        writeln!(writer, "{} 0 [{label}] {}", Timestamp::now(), text.0)
+        writeln!(writer, "{} 0 [{label}] {}", now(), text.0)
     }
 }
 
@@ -99,48 +113,9 @@ impl Visit for Text {
     }
 }
 
-/// A moment in UTC, to the microsecond.
-struct Timestamp {
-    micros: u64,
-}
-
-impl Timestamp {
-    fn now() -> Self {
-        let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { micros: elapsed.as_micros() as u64 }
-    }
-}
-
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.micros / 1_000_000;
-        let (year, month, day) = civil(seconds / 86_400);
-        let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-        let micros = self.micros % 1_000_000;
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
-    }
-}
-
-/// The date of a day counted from 1970-01-01, by the usual trick of years that begin in March.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_are_written_as_dates() {
-        assert_eq!(Timestamp { micros: 0 }.to_string(), "1970-01-01T00:00:00.000000Z");
-        assert_eq!(Timestamp { micros: 951_782_400_000_001 }.to_string(), "2000-02-29T00:00:00.000001Z");
-        assert_eq!(Timestamp { micros: 1_795_243_200_000_000 }.to_string(), "2026-11-21T06:40:00.000000Z");
-    }
+/// Now, as logs have it.
+fn now() -> String {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let zone = ZONE.read().map_or(Zone::UTC, |zone| *zone);
+    log_file::moment(elapsed.as_micros() as u64, zone)
 }

@@ -90,6 +90,7 @@ pub fn run(arguments: &Args) -> ExitCode {
         }
     };
     log::set_verbosity(globals.number("log_error_verbosity"));
+    log::set_zone(log_zone(&globals));
     let filters = match replica_filters(&loaded) {
         Ok(filters) => filters,
         Err(cause) => {
@@ -464,12 +465,18 @@ fn expire_seconds(globals: &GlobalVariables) -> u64 {
     if globals.on("binlog_expire_logs_auto_purge") { globals.number("binlog_expire_logs_seconds") } else { 0 }
 }
 
+/// The zone of moments in logs.
+fn log_zone(globals: &GlobalVariables) -> Zone {
+    if globals.text("log_timestamps") == "SYSTEM" { globals.system_zone() } else { Zone::UTC }
+}
+
 /// SET GLOBAL changes the engine's options, and how much is logged.
 fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>, log: Option<Arc<BinaryLog>>) {
     let engine = engine.clone();
     globals.on_change(Box::new(move |variable, globals| {
         match variable.name {
             "log_error_verbosity" => log::set_verbosity(globals.number("log_error_verbosity")),
+            "log_timestamps" => log::set_zone(log_zone(globals)),
             name @ ("server_id" | "max_binlog_size") => {
                 let Some(log) = &log else { return Ok(()) };
                 let value = globals.number(name);

@@ -41,6 +41,24 @@ pub fn literal(text: &str) -> String {
     out
 }
 
+/// An expression as information_schema tells it: MySQL 8 keeps a form for this that is escaped like a text without its
+/// quotes, and migration tools compare with that. SHOW CREATE TABLE has it as it is.
+pub fn told_expression(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\'' => out.push_str("\\'"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\0' => out.push_str("\\0"),
+            '\x1A' => out.push_str("\\Z"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
 /// The bare name of a type: DATA_TYPE of information_schema.COLUMNS.
 pub fn data_type(ty: &ColumnType) -> &'static str {
     match ty {
@@ -162,7 +180,7 @@ pub fn default_text(column: &Column, zone: Zone) -> Option<String> {
             _ => value_text(column, stored, zone),
         }),
         ColumnDefault::CurrentTimestamp { fsp } => Some(now(*fsp)),
-        ColumnDefault::Expression(text) => Some(text.to_string()),
+        ColumnDefault::Expression(text) => Some(told_expression(text)),
     }
 }
 

@@ -22,6 +22,8 @@ pub mod transport;
 
 pub mod statements;
 
+pub mod profiles;
+
 pub mod status;
 
 pub mod temporary;

@@ -133,7 +133,7 @@ pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result
             return Ok(None);
         }
         Show::Grants { user, using } => grants(facts, user.as_ref(), using)?,
-        Show::Warnings { .. } | Show::Errors { .. } => return Ok(None),
+        Show::Warnings { .. } | Show::Errors { .. } | Show::Profiles | Show::Profile { .. } => return Ok(None),
         Show::CreateUser(user) => create_user(facts, user)?,
         Show::Privileges => privileges(),
         Show::Other(words) => match words.as_str() {

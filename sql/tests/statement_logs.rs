@@ -165,6 +165,33 @@ fn the_general_log_has_every_command_and_no_password() {
     );
 }
 
+#[test]
+fn moments_are_in_the_zone_that_log_timestamps_says() {
+    let scratch = Scratch::new("log-timestamps");
+    let instance = instance(&scratch.0, Config::tiny());
+    instance.variables.set_system_zone(format::value::Zone::Fixed(-12_600));
+    let mut session = session(&instance);
+    for statement in [
+        "SET GLOBAL general_log_file = 'all.log', GLOBAL slow_query_log_file = 'slow.log'",
+        "SET long_query_time = 0, GLOBAL general_log = ON, GLOBAL slow_query_log = ON, GLOBAL log_slow_extra = ON",
+    ] {
+        ask(&mut session, statement);
+    }
+    for (zone, end) in [("SYSTEM", "-03:30"), ("UTC", "Z")] {
+        ask(&mut session, &format!("SET GLOBAL log_timestamps = {zone}"));
+        session.log_command("Query", b"SELECT 1");
+        ask(&mut session, "SELECT 1");
+        let last = |name: &str, words: &str| {
+            let text = fs::read_to_string(scratch.0.join(name)).expect("the log");
+            text.lines().rfind(|line| line.contains(words)).expect("an entry").to_owned()
+        };
+        let general = last("all.log", "SELECT 1");
+        assert!(general.split('\t').next().is_some_and(|moment| moment.ends_with(end)), "{general}");
+        let slow = last("slow.log", " Start: ");
+        assert!(slow.ends_with(end), "{slow}");
+    }
+}
+
 /// `log_slow_extra`: the line of the times goes on, with what this statement counted.
 #[test]
 fn a_slow_statement_is_told_of_at_length() {

@@ -21,8 +21,9 @@ fn is_known(statement: &str, how: &str, last: &str) -> bool {
     // view is asked first differs, and MariaDB's IGNORE passes over neither.
     ours(&["1369"])
         || (ours(&["3819"]) && how.contains("oracle: ERROR 1369"))
-        // A row that ON DUPLICATE KEY UPDATE leaves as it was is not asked for here.
-        || (statement.contains("ON DUPLICATE KEY") && how.contains("oracle: ERROR 1369"))
+        // MariaDB makes the index of a virtual column that MODIFY gives another expression of other values (7000041); with
+        // ALGORITHM=COPY it does not.
+        || (statement.contains(" MODIFY ") && statement.ends_with("VIRTUAL UNIQUE") && how.contains("oracle: ERROR 1062"))
         || (last.contains("IGNORE") && ["ERROR 4025", "ERROR 1369", "affected rows"].iter().any(|told| how.contains(told)))
         // MySQL inserts into no view that has expressions, and changes none that reads a column that is gone.
         || ours(&["1471", "1356"])

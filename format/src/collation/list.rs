@@ -34,7 +34,7 @@ const fn places() -> [u16; IDS] {
 }
 
 #[rustfmt::skip]
-pub(super) static COLLATIONS: [Collation; 302] = [
+pub(super) static COLLATIONS: [Collation; 303] = [
     known(1, "big5_chinese_ci", Charset::Multi(Multibyte::Big5), Rule::Multi(single::order(34))),
     known(3, "dec8_swedish_ci", Charset::Single(Single::Dec8), Rule::Tabled(single::order(0))),
     known(4, "cp850_general_ci", Charset::Single(Single::Cp850), Rule::Tabled(single::order(1))),
@@ -107,6 +107,7 @@ pub(super) static COLLATIONS: [Collation; 302] = [
     known(73, "keybcs2_bin", Charset::Single(Single::Keybcs2), Rule::BinBytes),
     known(74, "koi8r_bin", Charset::Single(Single::Koi8r), Rule::BinBytes),
     known(75, "koi8u_bin", Charset::Single(Single::Koi8u), Rule::BinBytes),
+    known(76, "utf8mb3_tolower_ci", Charset::Utf8mb3, Rule::SmallUtf8),
     known(77, "latin2_bin", Charset::Single(Single::Latin2), Rule::BinBytes),
     known(78, "latin5_bin", Charset::Single(Single::Latin5), Rule::BinBytes),
     known(79, "latin7_bin", Charset::Single(Single::Latin7), Rule::BinBytes),

@@ -55,7 +55,7 @@ use std::fmt;
 
 use list::{COLLATIONS, NOWHERE, PLACES};
 use multibyte::Ordered;
-use order::{Alphabet, Character, GeneralUtf8, OldUtf8, PlainBytes, PlainUtf8, Tabled, Weighed};
+use order::{Alphabet, Character, GeneralUtf8, OldUtf8, PlainBytes, PlainUtf8, SmallUtf8, Tabled, Weighed};
 use uca::{Alike, Uca};
 use wide::{GeneralWide, OldWide, PlainWide, Utf8};
 
@@ -80,6 +80,7 @@ impl CollationId {
     pub const LATIN1_GENERAL_CS: CollationId = CollationId(49);
     pub const BINARY: CollationId = CollationId(63);
     pub const ASCII_BIN: CollationId = CollationId(65);
+    pub const UTF8MB3_TOLOWER_CI: CollationId = CollationId(76);
     pub const UTF8MB3_BIN: CollationId = CollationId(83);
     pub const UTF8MB3_UNICODE_CI: CollationId = CollationId(192);
     pub const UTF8MB3_UNICODE_520_CI: CollationId = CollationId(214);
@@ -116,6 +117,8 @@ enum Rule {
     GeneralUnpadded,
     /// Nearly the same, padded: ß is no s.
     OldUtf8,
+    /// By the code points of small letters, padded.
+    SmallUtf8,
     Table(&'static [u8; 256]),
     /// The same, where the space may weigh anything, and others as much.
     Tabled(&'static [u8; 256]),
@@ -342,6 +345,7 @@ impl Collation {
             Rule::GeneralWideUnpadded(set) => order::compare_unpadded(GeneralWide(set), a, b),
             Rule::OldWide(set) => order::compare_padded(OldWide(set), a, b),
             Rule::OldUtf8 => order::compare_padded(OldUtf8, a, b),
+            Rule::SmallUtf8 => order::compare_padded(SmallUtf8, a, b),
             Rule::Rewritten(how) => order::compare_padded(PlainBytes, &how.weights(a), &how.weights(b)),
             Rule::BinWide(set) => order::compare_padded(PlainWide(set), a, b),
             Rule::CodePointsWide(set) => order::compare_unpadded(PlainWide(set), a, b),
@@ -370,6 +374,7 @@ impl Collation {
             Rule::GeneralWideUnpadded(set) => order::hash_unpadded(GeneralWide(set), text),
             Rule::OldWide(set) => order::hash_weights(OldWide(set), text),
             Rule::OldUtf8 => order::hash_weights(OldUtf8, text),
+            Rule::SmallUtf8 => order::hash_weights(SmallUtf8, text),
             Rule::Rewritten(how) => order::hash_weights(PlainBytes, &how.weights(text)),
             Rule::BinWide(set) => order::hash_weights(PlainWide(set), text),
             Rule::CodePointsWide(set) => order::hash_unpadded(PlainWide(set), text),
@@ -392,6 +397,7 @@ impl Collation {
             Rule::GeneralWideUnpadded(set) => order::sort_key_unpadded(GeneralWide(set), text, out),
             Rule::OldWide(set) => order::sort_key_padded(OldWide(set), text, out),
             Rule::OldUtf8 => order::sort_key_padded(OldUtf8, text, out),
+            Rule::SmallUtf8 => order::sort_key_padded(SmallUtf8, text, out),
             Rule::Rewritten(how) => order::sort_key_padded(PlainBytes, &how.weights(text), out),
             Rule::BinWide(set) => order::sort_key_padded(PlainWide(set), text, out),
             Rule::CodePointsWide(set) => order::sort_key_unpadded(PlainWide(set), text, out),
@@ -415,6 +421,7 @@ impl Collation {
             }
             Rule::OldWide(set) => like::like(OldWide(set), text, pattern, escape),
             Rule::OldUtf8 => like::like(OldUtf8, text, pattern, escape),
+            Rule::SmallUtf8 => like::like(SmallUtf8, text, pattern, escape),
             Rule::Rewritten(how) => like::like(Weighed(how.alike()), text, pattern, escape),
             Rule::BinWide(set) | Rule::CodePointsWide(set) => like::like(PlainWide(set), text, pattern, escape),
             Rule::BinUtf8 | Rule::BytesUtf8 => like::like(PlainUtf8, text, pattern, escape),
@@ -499,6 +506,7 @@ impl Collation {
             Rule::GeneralWide(set) | Rule::GeneralWideUnpadded(set) => append(GeneralWide(set), text, last(2), out),
             Rule::OldWide(set) => append(OldWide(set), text, last(2), out),
             Rule::OldUtf8 => append(OldUtf8, text, last(2), out),
+            Rule::SmallUtf8 => append(SmallUtf8, text, last(2), out),
             Rule::Rewritten(how) => out.extend_from_slice(&how.weights(text)),
             Rule::BinWide(set) | Rule::CodePointsWide(set) => {
                 append(PlainWide(set), text, last(if set == Wide::Ucs2 { 2 } else { 3 }), out);
@@ -532,6 +540,7 @@ impl Collation {
             Rule::GeneralWide(set) | Rule::GeneralWideUnpadded(set) => like::find(GeneralWide(set), text, needle, from),
             Rule::OldWide(set) => like::find(OldWide(set), text, needle, from),
             Rule::OldUtf8 => like::find(OldUtf8, text, needle, from),
+            Rule::SmallUtf8 => like::find(SmallUtf8, text, needle, from),
             Rule::Rewritten(how) => like::find(Weighed(how.alike()), text, needle, from),
             Rule::BinWide(set) | Rule::CodePointsWide(set) => like::find(PlainWide(set), text, needle, from),
             Rule::BinUtf8 | Rule::BytesUtf8 => like::find(PlainUtf8, text, needle, from),

@@ -68,6 +68,10 @@ pub(super) struct GeneralUtf8;
 #[derive(Clone, Copy)]
 pub(super) struct OldUtf8;
 
+/// UTF-8 where a character weighs the code point of its small letter: how MySQL orders the names of columns.
+#[derive(Clone, Copy)]
+pub(super) struct SmallUtf8;
+
 /// UTF-8 where a character weighs its code point.
 #[derive(Clone, Copy)]
 pub(super) struct PlainUtf8;
@@ -136,6 +140,23 @@ impl Alphabet for OldUtf8 {
         match GeneralUtf8.first(text) {
             sharp @ Character { code: 0xDF, .. } => Character { weight: u32::from(unicode::old_weight(0xDF)), ..sharp },
             other => other,
+        }
+    }
+
+    #[inline]
+    fn char_start(self, text: &[u8], at: usize) -> usize {
+        utf8_char_start(text, at)
+    }
+}
+
+impl Alphabet for SmallUtf8 {
+    const WEIGHT_BYTES: usize = 2;
+
+    #[inline]
+    fn first(self, text: &[u8]) -> Character {
+        match utf8::decode(text) {
+            Some((code, bytes)) => Character { code, weight: unicode::small_weight(code).into(), bytes },
+            None => Character { code: u32::MAX, weight: ILL_FORMED_WEIGHT, bytes: 1 },
         }
     }
 

@@ -97,6 +97,12 @@ pub(super) fn old_weight(code_point: u32) -> u16 {
     if code_point == 0xDF { 0xDF } else { general_weight(code_point) }
 }
 
+/// The weight in `utf8mb3_tolower_ci`.
+#[inline]
+pub(super) fn small_weight(code_point: u32) -> u16 {
+    u16::try_from(code_point).map_or(SUPPLEMENTARY_WEIGHT, |code_point| map(&LOWER_PAGES, code_point))
+}
+
 /// The weight of an ASCII character.
 #[inline]
 pub(super) fn ascii_weight(byte: u8) -> u16 {

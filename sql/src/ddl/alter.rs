@@ -272,7 +272,7 @@ impl Change {
         index::check_visible(&definition.columns, &definition.indexes)?;
         fulltext::check_columns(&definition.columns, &definition.indexes)?;
         spatial::check_columns(&definition.columns, &definition.indexes)?;
-        definition.indexes = index::in_order(std::mem::take(&mut definition.indexes));
+        definition.indexes = index::in_order(std::mem::take(&mut definition.indexes), &definition.columns);
         // A file is encrypted or not for its whole life, so this needs another one.
         if definition.options.encrypted != table.options.encrypted {
             let encrypt_tables = context.instance.variables.text("innodb_encrypt_tables");

@@ -87,8 +87,7 @@ pub fn check_foreign_keys(definition: &TableDefinition) -> Result<()> {
         for name in &key.columns {
             let Some(generated) = column(name).and_then(|column| column.generated.as_ref()) else { continue };
             if !generated.stored {
-                let text = format!("Foreign key '{}' uses virtual column '{name}' which is not supported.", key.name);
-                return Err(Error::new(3733, b"HY000", text));
+                return Err(Error::foreign_key_of_virtual_column(&key.name, name));
             }
             let refused = match (key.on_update, key.on_delete) {
                 (ReferentialAction::Cascade, _) => "ON UPDATE CASCADE",

@@ -263,7 +263,7 @@ fn definition(
     // Back into the order written, as far as it counts.
     let mut indexes: Vec<(usize, IndexDefinition)> = specs.iter().map(|(at, _)| *at).zip(indexes).collect();
     indexes.sort_by_key(|(at, _)| *at);
-    let indexes = index::in_order(indexes.into_iter().map(|(_, index)| index).collect());
+    let indexes = index::in_order(indexes.into_iter().map(|(_, index)| index).collect(), &columns);
     Ok(TableDefinition {
         columns,
         indexes,

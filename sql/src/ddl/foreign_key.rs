@@ -112,7 +112,7 @@ fn foreign_key(
     let parent_database = spec.table.database.as_deref().unwrap_or(&definition.database);
     let parent = &spec.table.name;
     context.writable(parent_database)?;
-    let parent_columns = parent_columns(context, definition, spec, parent_database)?;
+    let parent_columns = parent_columns(context, definition, spec, (parent_database, &name))?;
     if parent_columns.len() != columns.len() {
         return Err(Error::wrong_foreign_key(spec.name.as_deref().unwrap_or("foreign key without name")));
     }
@@ -132,7 +132,7 @@ fn parent_columns(
     context: &Context<'_>,
     definition: &TableDefinition,
     spec: &ForeignKeySpec,
-    database: &str,
+    (database, key): (&str, &str),
 ) -> Result<Vec<Box<str>>> {
     let is_own = *database == *definition.database && *spec.table.name == *definition.name;
     let parent = context.instance.engine.table(database, &spec.table.name);
@@ -150,9 +150,13 @@ fn parent_columns(
     }
     let spelt = |written: &String| {
         let column = columns.iter().find(|column| same_name(&column.name, written));
-        column.map_or_else(|| written.as_str().into(), |column| column.name.clone())
+        let Some(column) = column else { return Ok(written.as_str().into()) };
+        match &column.generated {
+            Some(generated) if !generated.stored => Err(Error::foreign_key_of_virtual_column(key, &column.name)),
+            _ => Ok(column.name.clone()),
+        }
     };
-    Ok(spec.references.iter().map(spelt).collect())
+    spec.references.iter().map(spelt).collect()
 }
 
 fn action(written: Option<&str>) -> Result<ReferentialAction> {

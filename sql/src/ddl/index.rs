@@ -289,13 +289,17 @@ pub fn invisible_primary_key() -> Error {
     Error::new(3522, b"HY000", "A primary key index cannot be invisible")
 }
 
-/// MySQL keeps the primary key first, then unique keys, then the rest; full-text ones stand last.
-pub fn in_order(mut indexes: Vec<IndexDefinition>) -> Vec<IndexDefinition> {
+/// MySQL keeps the primary key first, then unique keys (those that can have no NULL before the others, and of these those
+/// of whole columns), then the rest; full-text ones stand last.
+pub fn in_order(mut indexes: Vec<IndexDefinition>, columns: &[Column]) -> Vec<IndexDefinition> {
     indexes.sort_by_key(|index| match (index.primary, index.unique, index.fulltext.is_some()) {
-        (true, ..) => 0,
-        (false, true, _) => 1,
-        (false, false, false) => 2,
-        (false, false, true) => 3,
+        (true, ..) => (0, false, false),
+        (false, true, _) => {
+            let nulls = index.parts.iter().any(|part| columns[part.column].nullable);
+            (1, nulls, index.parts.iter().any(|part| part.prefix_chars.is_some()))
+        }
+        (false, false, false) => (2, false, false),
+        (false, false, true) => (3, false, false),
     });
     indexes
 }

@@ -37,6 +37,11 @@ impl Error {
         Error::new(1239, b"42000", text)
     }
 
+    pub fn foreign_key_of_virtual_column(key: &str, column: &str) -> Error {
+        let text = format!("Foreign key '{key}' uses virtual column '{column}' which is not supported.");
+        Error::new(3733, b"HY000", text)
+    }
+
     pub fn foreign_key_refused(refusal: &ForeignKeyRefusal) -> Error {
         use ForeignKeyRefusal as Refusal;
         let (code, text) = match refusal {

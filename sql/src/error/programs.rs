@@ -181,6 +181,10 @@ impl Error {
         Error::new(1424, b"HY000", "Recursive stored functions and triggers are not allowed.")
     }
 
+    pub fn autocommit_in_function() -> Error {
+        Error::new(1445, b"HY000", "Not allowed to set autocommit from a stored function or trigger")
+    }
+
     pub fn trigger_in_wrong_schema() -> Error {
         Error::new(1435, b"HY000", "Trigger in wrong schema")
     }

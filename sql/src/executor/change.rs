@@ -208,6 +208,8 @@ pub struct Updater<'a> {
     pub ignore: bool,
     /// WITH CHECK OPTION.
     pub check: Option<&'a ViewCheck>,
+    /// What it reads of the row's neighbours in a join.
+    pub others: Vec<Value>,
     pub triggers: Option<&'a Triggers>,
     pub division: Option<&'a Division>,
     stored: Stored,
@@ -225,8 +227,22 @@ impl<'a> Updater<'a> {
         ignore: bool,
     ) -> Updater<'a> {
         let (stored, new) = (Stored::default(), Row::new());
-        let (check, triggers, division) = (None, None, None);
-        Updater { table, assignments, touched, defaults, rules, mode, ignore, check, triggers, division, stored, new }
+        let (check, others, triggers, division) = (None, Vec::new(), None, None);
+        Updater {
+            table,
+            assignments,
+            touched,
+            defaults,
+            rules,
+            mode,
+            ignore,
+            check,
+            others,
+            triggers,
+            division,
+            stored,
+            new,
+        }
     }
 
     /// Changes one row; false if it stays as it is. `fields` makes what the values are evaluated on from the row so
@@ -420,7 +436,7 @@ impl<'a> Updater<'a> {
         if let Some(check) = self.check {
             let change = |column: usize| changes.iter().rev().find(|(changed, _)| *changed == column);
             let after = |column: usize| change(column).map_or_else(|| row.get(column), |(_, value)| *value);
-            match view_check::check(environment, check, context, table, &after) {
+            match view_check::check(environment, check, context, table, &after, &self.others) {
                 Err(error) if self.ignore && error.code == 1369 => {
                     context.warn(error);
                     return Ok(false);

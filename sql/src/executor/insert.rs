@@ -301,12 +301,13 @@ impl<'a> Inserter<'a> {
             let zero_wishes = !self.context.mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
             if wishes || given == 0 && zero_wishes && self.row.get(column).is_none_or(|s| is_zero(ty, s)) {
                 generated = self.next_id()?;
-                let none_left =
-                    || Error::new(1467, b"HY000", "Failed to read auto-increment value from storage engine");
                 // The largest number of all is never given: the counter stands there when there is nothing left.
                 if generated == u64::MAX {
-                    return Err(none_left());
+                    let text = "Failed to read auto-increment value from storage engine";
+                    return Err(Error::new(1467, b"HY000", text));
                 }
+                // That of a smaller type is given again and again, as in MySQL: a unique key refuses it.
+                generated = generated.min(largest(ty));
                 let value = assign(
                     Datum::UInt(generated),
                     &TypeInfo::bigint_unsigned(20),
@@ -314,8 +315,7 @@ impl<'a> Inserter<'a> {
                     AssignMode::Strict,
                     number,
                     self.context,
-                )
-                .map_err(|_| none_left())?;
+                )?;
                 let from = self.row.bytes.len() as u32;
                 assign::encode(value, ty, &mut self.row.bytes)?;
                 self.row.parts[column] = Some((from, self.row.bytes.len() as u32));
@@ -328,7 +328,7 @@ impl<'a> Inserter<'a> {
                 }
             }
         }
-        let inserted = self.complete()? && self.store()?;
+        let inserted = self.complete()? && self.store(generated)?;
         match generated {
             0 => {}
             // The value of a row that was not inserted goes to the next row.
@@ -462,13 +462,14 @@ impl<'a> Inserter<'a> {
         id
     }
 
-    /// Inserts the row into storage, and handles duplicates. False: another row is kept instead.
-    fn store(&mut self) -> Result<bool> {
+    /// Inserts the row into storage, and handles duplicates. False: another row is kept instead. `generated`: the value
+    /// that the counter gave it, or 0.
+    fn store(&mut self, generated: u64) -> Result<bool> {
         let plan = self.plan;
         let table = &plan.table;
         let width = table.columns.len();
         if let Some(check) = &plan.check {
-            match view_check::check(self.environment, check, self.context, table, &|column| self.row.get(column)) {
+            match view_check::check(self.environment, check, self.context, table, &|column| self.row.get(column), &[]) {
                 Err(error) if plan.ignore && error.code == 1369 => {
                     self.context.warn(error);
                     return Ok(false);
@@ -536,6 +537,11 @@ impl<'a> Inserter<'a> {
             if !plan.on_duplicate.is_empty() {
                 self.changes.duplicates += 1;
                 return self.update_existing(index).map(|()| false);
+            }
+            // A value of the counter never replaces the row that has it, which is the last one of a type.
+            let is_counted = |column| table.indexes[index].parts.first().is_some_and(|part| part.column == column);
+            if plan.replace && generated > 0 && table.auto_increment.is_some_and(is_counted) {
+                return Err(duplicate());
             }
             if plan.replace {
                 self.fetch_existing(index)?;
@@ -644,6 +650,10 @@ impl<'a> Inserter<'a> {
         let changed = updater.update(self.environment, self.context, &self.old, number, &mut |old, evaluate| {
             evaluate(&ConflictRow { table, old, new, source, zone })
         })?;
+        // A row that stays as it is has to be one of the view, too.
+        if let Some(check) = plan.check.as_ref().filter(|_| !changed && !plan.ignore) {
+            view_check::check(self.environment, check, self.context, table, &|column| self.old.get(column), &[])?;
+        }
         if let Some(returning) = &plan.returning {
             let row = match changed {
                 true => updater.changed_row(&self.old, self.context)?,
@@ -664,6 +674,14 @@ impl<'a> Inserter<'a> {
             self.changes.changed += 1;
         }
         Ok(())
+    }
+}
+
+/// The largest value of an AUTO_INCREMENT column.
+fn largest(ty: &ColumnType) -> u64 {
+    match ty {
+        ColumnType::Int { bytes, unsigned } => u64::MAX >> (64 - 8 * u32::from(*bytes) + u32::from(!unsigned)),
+        _ => u64::MAX,
     }
 }
 

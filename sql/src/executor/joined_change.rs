@@ -4,17 +4,18 @@
 //! the join sees no row that the statement has changed, and a row that it gives twice is changed once.
 
 use format::collation::collation;
-use format::value::Zone;
+use format::value::{Value, Zone};
 use rustc_hash::FxHashSet;
 use storage::schema::INDEX_PARTS_MAX;
 use storage::{ColumnSet, ReadMode, Row, Table};
 
 use super::change::{Changes, Updater, assign_mode, check_interrupt};
-use super::memory::Account;
+use super::memory::{Account, row_bytes};
 use super::query::scan;
 use super::row::{JoinRow, decode};
 use super::stored::Stored;
 use super::triggers::Firing;
+use super::view_check;
 use super::{Environment, Level};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::Result;
@@ -24,10 +25,13 @@ use crate::partitions::rows::{self, Division};
 use crate::planner::SelectPlan;
 use crate::planner::joined_change::{JoinedDeletePlan, JoinedUpdatePlan};
 
+/// A row, the values that it gets, and what WITH CHECK OPTION reads beside it.
+type FoundRow = (Row, Stored, Vec<Value>);
+
 /// The rows of one target: each once.
 #[derive(Default)]
 struct Found {
-    rows: Vec<(Row, Stored)>,
+    rows: Vec<FoundRow>,
     seen: FxHashSet<Box<[u8]>>,
 }
 
@@ -77,6 +81,7 @@ pub fn update(
             let rules = (&target.defaults[..], &target.rules);
             let mut updater = Updater::new(&target.table, assignments, touched, rules, mode, plan.ignore);
             updater.triggers = target.triggers.as_deref();
+            updater.check = target.check.as_ref();
             updater.division = plan.select.sources[target.source].division.as_deref();
             updater
         })
@@ -97,14 +102,17 @@ pub fn update(
             })?;
             let values = updater.take_values();
             account.add(values.bytes.len() as u64 + (values.parts.len() * 16) as u64)?;
-            found.rows.push((row, values));
+            let others = target.check.as_ref().map_or(Vec::new(), |check| view_check::others(check, joined));
+            account.add(row_bytes(&others))?;
+            found.rows.push((row, values, others));
         }
         Ok(true)
     })?;
     let mut done = 0;
     for ((target, updater), found) in plan.targets.iter().zip(&mut updaters).zip(found) {
-        for (number, (row, values)) in (1..).zip(found.rows) {
+        for (number, (row, values, others)) in (1..).zip(found.rows) {
             check_interrupt(&mut done, context)?;
+            updater.others = others;
             updater.give_values(values);
             let changed = match target.reads_again {
                 false => updater.apply(environment, context, &row, number)?,
@@ -140,7 +148,7 @@ pub fn delete(
         let joined: &JoinRow<'_> = joined;
         for (target, found) in plan.targets.iter().zip(&mut found) {
             if let Some(row) = new_row(&plan.select, target.source, joined, &target.table, found, &mut account)? {
-                found.rows.push((row, Stored::default()));
+                found.rows.push((row, Stored::default(), Vec::new()));
             }
         }
         Ok(true)
@@ -149,7 +157,7 @@ pub fn delete(
     let mut done = 0;
     for (target, found) in plan.targets.iter().zip(found) {
         let table = &target.table;
-        for (number, (row, _)) in (1..).zip(found.rows) {
+        for (number, (row, ..)) in (1..).zip(found.rows) {
             check_interrupt(&mut done, context)?;
             let row = match target.reads_again {
                 false => Some(row),

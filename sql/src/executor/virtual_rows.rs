@@ -17,7 +17,7 @@ use format::value::Value;
 
 use super::Environment;
 use crate::expression::{Comparison, Datum, EvalContext, Expr, Fields, Node, Warnings};
-use crate::information_schema::{Facts, NAMES, VirtualTable, Wanted, name_columns};
+use crate::information_schema::{Facts, TABLE_NAMES, VirtualTable, Wanted, name_columns};
 use crate::parser::ast::BinaryOp;
 use crate::planner::view::ViewDescriber;
 use crate::planner::{SelectPlan, Step};
@@ -93,7 +93,7 @@ fn reads(steps: &[Step], source: usize) -> bool {
 struct Slots {
     /// Columns of the table itself.
     own: Vec<usize>,
-    /// Columns that must equal these, in the collation of names.
+    /// Columns that must equal these, in the collation of such names.
     equal: Vec<usize>,
 }
 
@@ -103,7 +103,7 @@ impl Slots {
         loop {
             let before = slots.equal.len();
             for condition in conditions {
-                if let Node::Compare { op: BinaryOp::Equal, how: Comparison::String(NAMES), left, right } =
+                if let Node::Compare { op: BinaryOp::Equal, how: Comparison::String(TABLE_NAMES), left, right } =
                     &condition.node
                     && let (Node::Column(left), Node::Column(right)) = (&left.node, &right.node)
                 {
@@ -163,9 +163,9 @@ impl Names {
     fn is_operand(&self, expr: &Expr, collation: CollationId) -> bool {
         let is_own = |slot: &usize| self.databases.own.contains(slot) || self.tables.own.contains(slot);
         match &expr.node {
-            // A name that equals another one without regard to case may still differ from it in other collations.
+            // A name that equals another one in its own collation may still differ from it in others.
             Node::Column(slot) => {
-                is_own(slot) || collation == NAMES && (self.databases.has(*slot) || self.tables.has(*slot))
+                is_own(slot) || collation == TABLE_NAMES && (self.databases.has(*slot) || self.tables.has(*slot))
             }
             Node::Constant(_) | Node::Parameter(_) => true,
             Node::Retyped(expr) | Node::ToCharset { expr, .. } => self.is_own_operand(expr),

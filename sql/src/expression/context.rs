@@ -17,6 +17,7 @@ use storage::{Definition, Table};
 
 use super::fulltext::Search;
 use super::lists::{List, Lists};
+use super::random::Generator;
 use super::stored_function::StoredFunction;
 use super::{Comparison, Datum, Expr, Memory, Sequence};
 use crate::error::{Error, Level, Result, Warning};
@@ -123,6 +124,10 @@ pub trait SessionState {
     fn last_insert_id(&self) -> u64;
     /// `sql_auto_is_null`: the AUTO_INCREMENT value that the next `id IS NULL` finds, once.
     fn id_found_by_null(&self) -> Option<u64> {
+        None
+    }
+    /// The generator of RAND() without an argument, which is the session's.
+    fn random(&self) -> Option<&Cell<Option<Generator>>> {
         None
     }
     /// What the planner may do.

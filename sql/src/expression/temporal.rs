@@ -22,6 +22,8 @@ use crate::types::{SqlMode, TypeInfo};
 pub enum Zeros {
     /// 0000-00-00 and 2024-00-00 are values: comparison.
     Allowed,
+    /// As [`Zeros::AsMode`], but for numbers: 0 is the zero date in each mode. What functions take parts of dates.
+    Parts,
     /// They are values in dates; a text or number that means 0000-00-00 is NULL if the mode is NO_ZERO_DATE: what
     /// functions take out of dates.
     AsMode,
@@ -145,6 +147,7 @@ fn number_result(
     zeros: Zeros,
     context: &EvalContext<'_>,
 ) -> Result<Option<DateTime>> {
+    let zeros = if zeros == Zeros::Parts { Zeros::Allowed } else { zeros };
     checked(parsed, zeros, context, || quoted(&datum.by_ref().into_text(&TypeInfo::NULL)))
 }
 
@@ -208,7 +211,7 @@ pub fn is_bad_date(flags: &ParseFlags, zeros: Zeros, mode: SqlMode) -> bool {
     flags.invalid
         || flags.out_of_range
         || (flags.invalid_day && !mode.has(SqlMode::ALLOW_INVALID_DATES))
-        || (zeros == Zeros::AsMode && flags.zero_date && mode.has(SqlMode::NO_ZERO_DATE))
+        || (matches!(zeros, Zeros::AsMode | Zeros::Parts) && flags.zero_date && mode.has(SqlMode::NO_ZERO_DATE))
         || (zeros == Zeros::Refused && (flags.zero_date || flags.zero_in_date))
 }
 

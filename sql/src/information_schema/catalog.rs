@@ -6,7 +6,9 @@ use storage::schema::{Column, Table};
 
 use super::views::views;
 use super::wanted::{stored_tables, virtual_tables};
-use super::{Facts, VirtualTable, int, long_text, no_rows, number, optional, string, text, time, yes};
+use super::{
+    Facts, VirtualTable, exact, int, long_exact, long_text, no_rows, number, optional, small, string, text, time, yes,
+};
 use crate::accounts::Privileges;
 use crate::describe;
 use crate::expression::geometry::WGS_84;
@@ -17,12 +19,12 @@ use crate::views::View;
 pub const SCHEMATA: VirtualTable = VirtualTable {
     name: "SCHEMATA",
     columns: &[
-        text("CATALOG_NAME", 64),
-        text("SCHEMA_NAME", 64),
+        exact("CATALOG_NAME", 64),
+        exact("SCHEMA_NAME", 64),
         text("DEFAULT_CHARACTER_SET_NAME", 64),
         text("DEFAULT_COLLATION_NAME", 64),
         text("SQL_PATH", 512),
-        text("DEFAULT_ENCRYPTION", 3),
+        exact("DEFAULT_ENCRYPTION", 3),
     ],
     rows: |facts| {
         // `mysql` may have stored tables beside the virtual ones, and then exists in both ways.
@@ -72,13 +74,13 @@ pub fn moment(facts: &Facts<'_>, us: u64) -> Value {
 pub const TABLES: VirtualTable = VirtualTable {
     name: "TABLES",
     columns: &[
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("TABLE_TYPE", 11),
+        exact("TABLE_CATALOG", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
+        exact("TABLE_TYPE", 11),
         text("ENGINE", 64),
         int("VERSION"),
-        text("ROW_FORMAT", 10),
+        exact("ROW_FORMAT", 10),
         number("TABLE_ROWS"),
         number("AVG_ROW_LENGTH"),
         number("DATA_LENGTH"),
@@ -174,14 +176,14 @@ fn table_row(facts: &Facts<'_>, table: &storage::Table) -> Vec<Value> {
 pub const COLUMNS: VirtualTable = VirtualTable {
     name: "COLUMNS",
     columns: &[
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("COLUMN_NAME", 64),
+        exact("TABLE_CATALOG", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
+        small("COLUMN_NAME", 64),
         number("ORDINAL_POSITION"),
-        long_text("COLUMN_DEFAULT"),
+        long_exact("COLUMN_DEFAULT"),
         text("IS_NULLABLE", 3),
-        long_text("DATA_TYPE"),
+        long_exact("DATA_TYPE"),
         number("CHARACTER_MAXIMUM_LENGTH"),
         number("CHARACTER_OCTET_LENGTH"),
         number("NUMERIC_PRECISION"),
@@ -189,12 +191,12 @@ pub const COLUMNS: VirtualTable = VirtualTable {
         number("DATETIME_PRECISION"),
         text("CHARACTER_SET_NAME", 64),
         text("COLLATION_NAME", 64),
-        long_text("COLUMN_TYPE"),
-        text("COLUMN_KEY", 3),
+        long_exact("COLUMN_TYPE"),
+        exact("COLUMN_KEY", 3),
         text("EXTRA", 256),
         text("PRIVILEGES", 154),
-        text("COLUMN_COMMENT", 1024),
-        long_text("GENERATION_EXPRESSION"),
+        exact("COLUMN_COMMENT", 1024),
+        long_exact("GENERATION_EXPRESSION"),
         int("SRS_ID"),
     ],
     rows: |facts| {
@@ -244,10 +246,10 @@ pub const COLUMNS: VirtualTable = VirtualTable {
 pub const COLUMNS_EXTENSIONS: VirtualTable = VirtualTable {
     name: "COLUMNS_EXTENSIONS",
     columns: &[
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("COLUMN_NAME", 64),
+        exact("TABLE_CATALOG", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
+        small("COLUMN_NAME", 64),
         long_text("ENGINE_ATTRIBUTE"),
         long_text("SECONDARY_ENGINE_ATTRIBUTE"),
     ],
@@ -264,9 +266,9 @@ pub const COLUMNS_EXTENSIONS: VirtualTable = VirtualTable {
 pub const TABLES_EXTENSIONS: VirtualTable = VirtualTable {
     name: "TABLES_EXTENSIONS",
     columns: &[
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
+        exact("TABLE_CATALOG", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
         long_text("ENGINE_ATTRIBUTE"),
         long_text("SECONDARY_ENGINE_ATTRIBUTE"),
     ],
@@ -282,7 +284,7 @@ pub const TABLES_EXTENSIONS: VirtualTable = VirtualTable {
 
 pub const SCHEMATA_EXTENSIONS: VirtualTable = VirtualTable {
     name: "SCHEMATA_EXTENSIONS",
-    columns: &[text("CATALOG_NAME", 64), text("SCHEMA_NAME", 64), text("OPTIONS", 256)],
+    columns: &[exact("CATALOG_NAME", 64), exact("SCHEMA_NAME", 64), text("OPTIONS", 256)],
     rows: |facts| {
         let engine = &facts.instance.engine;
         let read_only = |name: &Value| match name {
@@ -340,7 +342,7 @@ fn column_row(
         string(table.map_or(String::new(), |_| describe::extra(column))),
         string(privileges.names().to_lowercase().replace(", ", ",")),
         string(&*column.comment),
-        string(column.generated.as_ref().map_or("", |generated| &generated.expression)),
+        string(column.generated.as_ref().map_or(String::new(), |own| describe::told_expression(&own.expression))),
         count(match ty {
             ColumnType::Geometry { srid, .. } => srid.map(u64::from),
             _ => None,
@@ -420,13 +422,13 @@ pub fn reference_system_name(srid: u32) -> Option<&'static str> {
 pub const ST_GEOMETRY_COLUMNS: VirtualTable = VirtualTable {
     name: "ST_GEOMETRY_COLUMNS",
     columns: &[
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("COLUMN_NAME", 64),
+        exact("TABLE_CATALOG", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
+        small("COLUMN_NAME", 64),
         text("SRS_NAME", 80),
         number("SRS_ID"),
-        long_text("GEOMETRY_TYPE_NAME"),
+        long_exact("GEOMETRY_TYPE_NAME"),
     ],
     rows: |facts| {
         let mut rows = Vec::new();
@@ -459,24 +461,24 @@ const SPATIAL_SUB_PART: u64 = 32;
 pub const STATISTICS: VirtualTable = VirtualTable {
     name: "STATISTICS",
     columns: &[
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
+        exact("TABLE_CATALOG", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
         int("NON_UNIQUE"),
-        text("INDEX_SCHEMA", 64),
-        text("INDEX_NAME", 64),
+        exact("INDEX_SCHEMA", 64),
+        small("INDEX_NAME", 64),
         number("SEQ_IN_INDEX"),
-        text("COLUMN_NAME", 64),
+        small("COLUMN_NAME", 64),
         text("COLLATION", 1),
         number("CARDINALITY"),
         number("SUB_PART"),
         text("PACKED", 10),
         text("NULLABLE", 3),
-        text("INDEX_TYPE", 11),
+        exact("INDEX_TYPE", 11),
         text("COMMENT", 8),
-        text("INDEX_COMMENT", 2048),
+        exact("INDEX_COMMENT", 2048),
         text("IS_VISIBLE", 3),
-        long_text("EXPRESSION"),
+        long_exact("EXPRESSION"),
     ],
     rows: |facts| {
         let mut rows = Vec::new();
@@ -517,7 +519,7 @@ pub const STATISTICS: VirtualTable = VirtualTable {
                         string(""),
                         string(&index.comment),
                         yes(!index.invisible),
-                        optional(hidden.map(|generated| &generated.expression)),
+                        optional(hidden.map(|generated| describe::told_expression(&generated.expression))),
                     ]);
                 }
             }
@@ -531,9 +533,9 @@ pub const FILES: VirtualTable = VirtualTable {
     name: "FILES",
     columns: &[
         number("FILE_ID"),
-        long_text("FILE_NAME"),
+        long_exact("FILE_NAME"),
         text("FILE_TYPE", 256),
-        text("TABLESPACE_NAME", 268),
+        exact("TABLESPACE_NAME", 268),
         text("TABLE_CATALOG", 64),
         text("TABLE_SCHEMA", 64),
         text("TABLE_NAME", 64),

@@ -5,23 +5,24 @@ use storage::schema::{ForeignKey, foreign_key};
 use storage::{ReferentialAction, Table};
 
 use super::wanted::stored_tables;
-use super::{Facts, VirtualTable, long_text, number, optional, string, text, yes};
+use super::{Facts, VirtualTable, exact, long_exact, number, optional, small, string, text, yes};
+use crate::describe;
 
 pub const KEY_COLUMN_USAGE: VirtualTable = VirtualTable {
     name: "KEY_COLUMN_USAGE",
     columns: &[
-        text("CONSTRAINT_CATALOG", 64),
-        text("CONSTRAINT_SCHEMA", 64),
-        text("CONSTRAINT_NAME", 64),
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("COLUMN_NAME", 64),
+        exact("CONSTRAINT_CATALOG", 64),
+        exact("CONSTRAINT_SCHEMA", 64),
+        small("CONSTRAINT_NAME", 64),
+        exact("TABLE_CATALOG", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
+        small("COLUMN_NAME", 64),
         number("ORDINAL_POSITION"),
         number("POSITION_IN_UNIQUE_CONSTRAINT"),
-        text("REFERENCED_TABLE_SCHEMA", 64),
-        text("REFERENCED_TABLE_NAME", 64),
-        text("REFERENCED_COLUMN_NAME", 64),
+        exact("REFERENCED_TABLE_SCHEMA", 64),
+        exact("REFERENCED_TABLE_NAME", 64),
+        small("REFERENCED_COLUMN_NAME", 64),
     ],
     rows: |facts| {
         let mut rows = Vec::new();
@@ -65,13 +66,13 @@ fn usage(table: &Table, name: &str, column: &str, sequence: usize, key: Option<&
 pub const TABLE_CONSTRAINTS: VirtualTable = VirtualTable {
     name: "TABLE_CONSTRAINTS",
     columns: &[
-        text("CONSTRAINT_CATALOG", 64),
-        text("CONSTRAINT_SCHEMA", 64),
-        text("CONSTRAINT_NAME", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("CONSTRAINT_TYPE", 11),
-        text("ENFORCED", 3),
+        exact("CONSTRAINT_CATALOG", 64),
+        exact("CONSTRAINT_SCHEMA", 64),
+        small("CONSTRAINT_NAME", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
+        exact("CONSTRAINT_TYPE", 11),
+        exact("ENFORCED", 3),
     ],
     rows: |facts| {
         let mut rows = Vec::new();
@@ -100,16 +101,17 @@ pub const TABLE_CONSTRAINTS: VirtualTable = VirtualTable {
 pub const CHECK_CONSTRAINTS: VirtualTable = VirtualTable {
     name: "CHECK_CONSTRAINTS",
     columns: &[
-        text("CONSTRAINT_CATALOG", 64),
-        text("CONSTRAINT_SCHEMA", 64),
-        text("CONSTRAINT_NAME", 64),
-        long_text("CHECK_CLAUSE"),
+        exact("CONSTRAINT_CATALOG", 64),
+        exact("CONSTRAINT_SCHEMA", 64),
+        small("CONSTRAINT_NAME", 64),
+        long_exact("CHECK_CLAUSE"),
     ],
     rows: |facts| {
         let mut rows = Vec::new();
         for table in stored_tables(facts) {
             for check in &table.checks {
-                rows.push(vec![string("def"), string(&table.database), string(&check.name), string(&check.condition)]);
+                let clause = describe::told_expression(&check.condition);
+                rows.push(vec![string("def"), string(&table.database), string(&check.name), string(clause)]);
             }
         }
         rows
@@ -119,10 +121,10 @@ pub const CHECK_CONSTRAINTS: VirtualTable = VirtualTable {
 pub const TABLE_CONSTRAINTS_EXTENSIONS: VirtualTable = VirtualTable {
     name: "TABLE_CONSTRAINTS_EXTENSIONS",
     columns: &[
-        text("CONSTRAINT_CATALOG", 64),
-        text("CONSTRAINT_SCHEMA", 64),
-        text("CONSTRAINT_NAME", 64),
-        text("TABLE_NAME", 64),
+        exact("CONSTRAINT_CATALOG", 64),
+        exact("CONSTRAINT_SCHEMA", 64),
+        small("CONSTRAINT_NAME", 64),
+        exact("TABLE_NAME", 64),
         text("ENGINE_ATTRIBUTE", 64),
         text("SECONDARY_ENGINE_ATTRIBUTE", 64),
     ],
@@ -147,17 +149,17 @@ pub const TABLE_CONSTRAINTS_EXTENSIONS: VirtualTable = VirtualTable {
 pub const REFERENTIAL_CONSTRAINTS: VirtualTable = VirtualTable {
     name: "REFERENTIAL_CONSTRAINTS",
     columns: &[
-        text("CONSTRAINT_CATALOG", 64),
-        text("CONSTRAINT_SCHEMA", 64),
-        text("CONSTRAINT_NAME", 64),
-        text("UNIQUE_CONSTRAINT_CATALOG", 64),
-        text("UNIQUE_CONSTRAINT_SCHEMA", 64),
-        text("UNIQUE_CONSTRAINT_NAME", 64),
-        text("MATCH_OPTION", 7),
-        text("UPDATE_RULE", 11),
-        text("DELETE_RULE", 11),
-        text("TABLE_NAME", 64),
-        text("REFERENCED_TABLE_NAME", 64),
+        exact("CONSTRAINT_CATALOG", 64),
+        exact("CONSTRAINT_SCHEMA", 64),
+        small("CONSTRAINT_NAME", 64),
+        exact("UNIQUE_CONSTRAINT_CATALOG", 64),
+        exact("UNIQUE_CONSTRAINT_SCHEMA", 64),
+        small("UNIQUE_CONSTRAINT_NAME", 64),
+        exact("MATCH_OPTION", 7),
+        exact("UPDATE_RULE", 11),
+        exact("DELETE_RULE", 11),
+        exact("TABLE_NAME", 64),
+        exact("REFERENCED_TABLE_NAME", 64),
     ],
     rows: |facts| {
         let row = |table: &Table, key: &ForeignKey| {

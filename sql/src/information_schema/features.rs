@@ -1,10 +1,10 @@
 //! Tables that programs ask for although what they would list does not exist here: resource groups, units, a
-//! trace of the optimiser. They have MySQL's columns and no rows, or few.
+//! trace of the optimiser. They have MySQL's columns and no rows, or few; and what `profiling` keeps.
 
-use format::value::Value;
+use format::value::{ColumnType, Decimal, Value};
 
 use super::catalog::reference_system_name;
-use super::{VirtualTable, int, long_text, no_rows, number, string, text};
+use super::{VirtualTable, exact, int, long_text, no_rows, number, string, text};
 use crate::expression::geometry::WGS_84;
 
 pub const OPTIMIZER_TRACE: VirtualTable = VirtualTable {
@@ -24,9 +24,9 @@ pub const PROFILING: VirtualTable = VirtualTable {
         int("QUERY_ID"),
         int("SEQ"),
         text("STATE", 30),
-        text("DURATION", 9),
-        text("CPU_USER", 9),
-        text("CPU_SYSTEM", 9),
+        seconds("DURATION"),
+        seconds("CPU_USER"),
+        seconds("CPU_SYSTEM"),
         int("CONTEXT_VOLUNTARY"),
         int("CONTEXT_INVOLUNTARY"),
         int("BLOCK_OPS_IN"),
@@ -40,14 +40,31 @@ pub const PROFILING: VirtualTable = VirtualTable {
         text("SOURCE_FILE", 20),
         int("SOURCE_LINE"),
     ],
-    rows: no_rows,
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for profile in facts.profiles.iter() {
+            for (number, (state, micros)) in (1..).zip(profile.states()) {
+                let duration = Decimal::from_i128(micros.into(), 6);
+                let mut row =
+                    vec![Value::UInt(profile.id), Value::Int(number), string(state), Value::Decimal(duration)];
+                row.resize(18, Value::Null);
+                rows.push(row);
+            }
+        }
+        rows
+    },
 };
+
+const fn seconds(name: &'static str) -> super::VirtualColumn {
+    let ty = ColumnType::Decimal { precision: 9, scale: 6, unsigned: false };
+    super::VirtualColumn { name, ty, nullable: true }
+}
 
 pub const RESOURCE_GROUPS: VirtualTable = VirtualTable {
     name: "RESOURCE_GROUPS",
     columns: &[
         text("RESOURCE_GROUP_NAME", 64),
-        text("RESOURCE_GROUP_TYPE", 6),
+        exact("RESOURCE_GROUP_TYPE", 6),
         int("RESOURCE_GROUP_ENABLED"),
         long_text("VCPU_IDS"),
         int("THREAD_PRIORITY"),
@@ -62,8 +79,8 @@ pub const ST_SPATIAL_REFERENCE_SYSTEMS: VirtualTable = VirtualTable {
         number("SRS_ID"),
         text("ORGANIZATION", 256),
         number("ORGANIZATION_COORDSYS_ID"),
-        text("DEFINITION", 4096),
-        text("DESCRIPTION", 2048),
+        exact("DEFINITION", 4096),
+        exact("DESCRIPTION", 2048),
     ],
     // The two that have a meaning of their own; functions know the numbers of others, but not their names.
     rows: |_| {
@@ -106,7 +123,7 @@ pub const TABLESPACES: VirtualTable = VirtualTable {
 
 pub const TABLESPACES_EXTENSIONS: VirtualTable = VirtualTable {
     name: "TABLESPACES_EXTENSIONS",
-    columns: &[text("TABLESPACE_NAME", 268), long_text("ENGINE_ATTRIBUTE")],
+    columns: &[exact("TABLESPACE_NAME", 268), long_text("ENGINE_ATTRIBUTE")],
     rows: no_rows,
 };
 

@@ -2,7 +2,7 @@
 
 use format::value::Value;
 
-use super::{Facts, VirtualTable, long_text, optional, string, text, yes};
+use super::{Facts, VirtualTable, exact, long_text, optional, string, text, yes};
 use crate::accounts::rights::reached;
 use crate::accounts::{Account, Key, Privileges};
 
@@ -128,7 +128,7 @@ pub const COLUMN_PRIVILEGES: VirtualTable = VirtualTable {
 
 pub const USER_ATTRIBUTES: VirtualTable = VirtualTable {
     name: "USER_ATTRIBUTES",
-    columns: &[text("USER", 32), text("HOST", 255), long_text("ATTRIBUTE")],
+    columns: &[exact("USER", 32), text("HOST", 255), long_text("ATTRIBUTE")],
     rows: |facts| {
         let row = |account: Account| {
             vec![string(&account.user), string(&account.host), optional(account.attributes.metadata)]
@@ -155,7 +155,7 @@ pub const ENABLED_ROLES: VirtualTable = VirtualTable {
 pub const APPLICABLE_ROLES: VirtualTable = VirtualTable {
     name: "APPLICABLE_ROLES",
     columns: &[
-        text("USER", 97),
+        exact("USER", 97),
         text("HOST", 255),
         text("GRANTEE", 97),
         text("GRANTEE_HOST", 255),
@@ -233,11 +233,11 @@ pub const ROLE_TABLE_GRANTS: VirtualTable = VirtualTable {
     columns: &[
         text("GRANTOR", 97),
         text("GRANTOR_HOST", 256),
-        text("GRANTEE", 32),
+        exact("GRANTEE", 32),
         text("GRANTEE_HOST", 255),
         text("TABLE_CATALOG", 3),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
         text("PRIVILEGE_TYPE", 256),
         text("IS_GRANTABLE", 3),
     ],
@@ -258,12 +258,12 @@ pub const ROLE_COLUMN_GRANTS: VirtualTable = VirtualTable {
     columns: &[
         text("GRANTOR", 97),
         text("GRANTOR_HOST", 256),
-        text("GRANTEE", 32),
+        exact("GRANTEE", 32),
         text("GRANTEE_HOST", 255),
         text("TABLE_CATALOG", 3),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("COLUMN_NAME", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
+        exact("COLUMN_NAME", 64),
         text("PRIVILEGE_TYPE", 64),
         text("IS_GRANTABLE", 3),
     ],
@@ -287,13 +287,13 @@ pub const ROLE_ROUTINE_GRANTS: VirtualTable = VirtualTable {
     columns: &[
         text("GRANTOR", 97),
         text("GRANTOR_HOST", 256),
-        text("GRANTEE", 32),
+        exact("GRANTEE", 32),
         text("GRANTEE_HOST", 255),
         text("SPECIFIC_CATALOG", 3),
-        text("SPECIFIC_SCHEMA", 64),
+        exact("SPECIFIC_SCHEMA", 64),
         text("SPECIFIC_NAME", 64),
         text("ROUTINE_CATALOG", 3),
-        text("ROUTINE_SCHEMA", 64),
+        exact("ROUTINE_SCHEMA", 64),
         text("ROUTINE_NAME", 64),
         text("PRIVILEGE_TYPE", 64),
         text("IS_GRANTABLE", 3),

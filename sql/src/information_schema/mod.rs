@@ -54,6 +54,7 @@ use storage::{Table, TemporaryTables};
 use crate::accounts::Rights;
 use crate::instance::Instance;
 use crate::processlist::Process;
+use crate::profiles::Profiles;
 use crate::status::SessionStatus;
 use crate::variables::SessionVariables;
 
@@ -82,6 +83,8 @@ pub struct Facts<'a> {
     pub wanted: Option<&'a dyn Wanted>,
     /// Who can tell the columns of views; None: they are not listed.
     pub views: Option<&'a dyn DescribeViews>,
+    /// The session's statements that `profiling` keeps.
+    pub profiles: &'a Profiles,
     /// The session's zone, for CREATE_TIME and the like.
     pub zone: Zone,
 }
@@ -348,7 +351,10 @@ static SYS: &[VirtualTable] = &[
     sys::X_SESSION,
 ];
 
-/// How names compare.
+/// How the names of databases and tables compare.
+pub const TABLE_NAMES: CollationId = CollationId::UTF8MB3_BIN;
+
+/// How other names compare, if nothing else is said.
 pub const NAMES: CollationId = CollationId::UTF8MB3_GENERAL_CI;
 
 /// A column of at most `chars` characters.
@@ -358,6 +364,22 @@ const fn text(name: &'static str, chars: u32) -> VirtualColumn {
 
 const fn long_text(name: &'static str) -> VirtualColumn {
     VirtualColumn { name, ty: ColumnType::Text { size: LobSize::Long, collation: NAMES }, nullable: true }
+}
+
+/// A column whose texts compare byte by byte, as in MySQL what its tables of definitions hold: the names of databases and
+/// tables, because there are files of these names, and words like VARCHAR.
+const fn exact(name: &'static str, chars: u32) -> VirtualColumn {
+    VirtualColumn { name, ty: ColumnType::VarChar { chars, collation: TABLE_NAMES }, nullable: true }
+}
+
+const fn long_exact(name: &'static str) -> VirtualColumn {
+    VirtualColumn { name, ty: ColumnType::Text { size: LobSize::Long, collation: TABLE_NAMES }, nullable: true }
+}
+
+/// A column of names of columns, indexes and constraints: small and capital letters are the same, accents count.
+const fn small(name: &'static str, chars: u32) -> VirtualColumn {
+    let collation = CollationId::UTF8MB3_TOLOWER_CI;
+    VirtualColumn { name, ty: ColumnType::VarChar { chars, collation }, nullable: true }
 }
 
 /// A BIGINT UNSIGNED column.

@@ -7,25 +7,25 @@ use storage::Table;
 
 use super::catalog::moment;
 use super::wanted::stored_tables;
-use super::{Facts, VirtualTable, long_text, number, optional, string, text, time};
+use super::{Facts, VirtualTable, exact, long_exact, number, optional, small, string, text, time};
 use crate::parser::ast::PartitionBy;
 use crate::partitions::{print, rule_of};
 
 pub const PARTITIONS: VirtualTable = VirtualTable {
     name: "PARTITIONS",
     columns: &[
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("PARTITION_NAME", 64),
-        text("SUBPARTITION_NAME", 64),
+        exact("TABLE_CATALOG", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
+        small("PARTITION_NAME", 64),
+        small("SUBPARTITION_NAME", 64),
         number("PARTITION_ORDINAL_POSITION"),
         number("SUBPARTITION_ORDINAL_POSITION"),
         text("PARTITION_METHOD", 13),
         text("SUBPARTITION_METHOD", 13),
-        text("PARTITION_EXPRESSION", 2048),
-        text("SUBPARTITION_EXPRESSION", 2048),
-        long_text("PARTITION_DESCRIPTION"),
+        exact("PARTITION_EXPRESSION", 2048),
+        exact("SUBPARTITION_EXPRESSION", 2048),
+        long_exact("PARTITION_DESCRIPTION"),
         number("TABLE_ROWS"),
         number("AVG_ROW_LENGTH"),
         number("DATA_LENGTH"),
@@ -36,9 +36,9 @@ pub const PARTITIONS: VirtualTable = VirtualTable {
         time("UPDATE_TIME"),
         time("CHECK_TIME"),
         number("CHECKSUM"),
-        long_text("PARTITION_COMMENT"),
+        long_exact("PARTITION_COMMENT"),
         text("NODEGROUP", 256),
-        text("TABLESPACE_NAME", 268),
+        exact("TABLESPACE_NAME", 268),
     ],
     rows: |facts| {
         let mut rows = Vec::new();

@@ -3,7 +3,7 @@
 use format::collation::{Charset, collation, collations};
 use format::value::Value;
 
-use super::{Facts, VirtualColumn, VirtualTable, int, long_text, number, optional, string, text, yes};
+use super::{Facts, VirtualColumn, VirtualTable, exact, int, long_text, number, optional, string, text, yes};
 use crate::accounts::Privileges;
 use crate::instance::Instance;
 use crate::parser::words;
@@ -42,7 +42,7 @@ pub const COLLATIONS: VirtualTable = VirtualTable {
         text("IS_DEFAULT", 3),
         text("IS_COMPILED", 3),
         number("SORTLEN"),
-        text("PAD_ATTRIBUTE", 9),
+        exact("PAD_ATTRIBUTE", 9),
     ],
     rows: |_| {
         collations()

@@ -9,7 +9,7 @@ use storage::Table;
 use storage::schema::{Estimates, FieldSource, Index};
 
 use super::wanted::stored_tables;
-use super::{Facts, VirtualColumn, VirtualTable, moment, number, string, text, time};
+use super::{Facts, VirtualColumn, VirtualTable, exact, moment, number, small, string, text, time};
 
 pub const INNODB_TABLE_STATS: VirtualTable = VirtualTable {
     name: "innodb_table_stats",
@@ -56,9 +56,9 @@ pub const INNODB_INDEX_STATS: VirtualTable = VirtualTable {
 pub const COLUMN_STATISTICS: VirtualTable = VirtualTable {
     name: "COLUMN_STATISTICS",
     columns: &[
-        text("SCHEMA_NAME", 64),
-        text("TABLE_NAME", 64),
-        text("COLUMN_NAME", 64),
+        exact("SCHEMA_NAME", 64),
+        exact("TABLE_NAME", 64),
+        small("COLUMN_NAME", 64),
         VirtualColumn { name: "HISTOGRAM", ty: ColumnType::Json, nullable: false },
     ],
     rows: |facts| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use format::collation::collation;
 use storage::{Column, Definition, DefinitionKind};
 
-use super::{Facts, VirtualTable, built_in, built_in_view, long_text, string, text};
+use super::{Facts, VirtualTable, built_in, built_in_view, exact, long_exact, string, text};
 use crate::accounts::Privileges;
 use crate::error::Result;
 use crate::instance::Instance;
@@ -43,14 +43,14 @@ pub fn views(facts: &Facts<'_>) -> Vec<Arc<Definition>> {
 pub const VIEWS: VirtualTable = VirtualTable {
     name: "VIEWS",
     columns: &[
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        long_text("VIEW_DEFINITION"),
-        text("CHECK_OPTION", 8),
-        text("IS_UPDATABLE", 3),
-        text("DEFINER", 288),
-        text("SECURITY_TYPE", 7),
+        exact("TABLE_CATALOG", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
+        long_exact("VIEW_DEFINITION"),
+        exact("CHECK_OPTION", 8),
+        exact("IS_UPDATABLE", 3),
+        exact("DEFINER", 288),
+        exact("SECURITY_TYPE", 7),
         text("CHARACTER_SET_CLIENT", 64),
         text("COLLATION_CONNECTION", 64),
     ],
@@ -83,12 +83,12 @@ pub const VIEWS: VirtualTable = VirtualTable {
 pub const VIEW_TABLE_USAGE: VirtualTable = VirtualTable {
     name: "VIEW_TABLE_USAGE",
     columns: &[
-        text("VIEW_CATALOG", 64),
-        text("VIEW_SCHEMA", 64),
-        text("VIEW_NAME", 64),
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
+        exact("VIEW_CATALOG", 64),
+        exact("VIEW_SCHEMA", 64),
+        exact("VIEW_NAME", 64),
+        exact("TABLE_CATALOG", 64),
+        exact("TABLE_SCHEMA", 64),
+        exact("TABLE_NAME", 64),
     ],
     rows: |facts| {
         let mut rows = Vec::new();

@@ -9,17 +9,7 @@ use super::lexer::{Kind, Lexer, Token};
 use crate::types::SqlMode;
 
 /// Hints that are read, and about which there is no choice here.
-const UNUSED: &[&str] = &[
-    "BKA",
-    "NO_BKA",
-    "MRR",
-    "NO_MRR",
-    "NO_ICP",
-    "NO_RANGE_OPTIMIZATION",
-    "SKIP_SCAN",
-    "NO_SKIP_SCAN",
-    "RESOURCE_GROUP",
-];
+const UNUSED: &[&str] = &["BKA", "NO_BKA", "MRR", "NO_MRR", "NO_ICP", "SKIP_SCAN", "NO_SKIP_SCAN", "RESOURCE_GROUP"];
 
 /// The hints in a gap between two words.
 pub fn in_gap(gap: &[u8], mode: SqlMode) -> Vec<Hint> {
@@ -211,6 +201,7 @@ impl Reader<'_> {
                 }
                 match name.trim_start_matches("NO_") {
                     "INDEX_MERGE" => HintKind::IndexMerge { on, table },
+                    "RANGE_OPTIMIZATION" => HintKind::NoRanges { table, indexes },
                     _ => HintKind::Index { on, table, indexes },
                 }
             }
@@ -271,6 +262,7 @@ fn is_known(name: &str) -> bool {
         "JOIN_INDEX",
         "GROUP_INDEX",
         "ORDER_INDEX",
+        "RANGE_OPTIMIZATION",
     ];
     KNOWN.contains(&name)
         || UNUSED.contains(&name)

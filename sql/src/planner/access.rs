@@ -61,6 +61,15 @@ pub struct Alternative {
 }
 
 impl Access {
+    /// Whether it reads a range, and not one key, of one of these indexes.
+    fn is_range_of(&self, indexes: u128) -> bool {
+        let single = |part: &PartRange| matches!(part, PartRange::Points(points) if points.len() == 1);
+        match self {
+            Access::Range { index, parts, .. } => indexes >> index & 1 == 1 && !parts.iter().all(single),
+            _ => false,
+        }
+    }
+
     /// The indexes that are read, and how many of their parts count.
     pub fn indexes(&self) -> Vec<(usize, usize)> {
         match self {
@@ -128,12 +137,17 @@ pub fn choices(
     };
     let facts = Facts::of(context, source, table);
     let mut choices = by_index(&facts, conditions, known);
+    let no_ranges = source.hinted.no_ranges;
+    choices.retain(|choice| !choice.access.is_range_of(no_ranges));
     let mut possible_keys: Vec<usize> =
         choices.iter().flat_map(|choice| choice.access.indexes()).map(|(index, _)| index).collect();
     let merges = || context.eval.session.optimizer_switches().has(Switches::INDEX_MERGE);
     if source.hinted.index_merge.unwrap_or_else(merges) {
         for at in 0..conditions.len() {
             let Some(mut choice) = merge_choice(&facts, conditions, at, known) else { continue };
+            if choice.access.indexes().iter().any(|(index, _)| no_ranges >> index & 1 == 1) {
+                continue;
+            }
             if source.hinted.index_merge == Some(true) {
                 choice.cost = choice.cost.min(f64::MIN_POSITIVE);
             }

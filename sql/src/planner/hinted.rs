@@ -11,6 +11,8 @@ pub struct Hinted {
     pub hash: Option<bool>,
     /// Whether several of its indexes may be read for one condition.
     pub index_merge: Option<bool>,
+    /// A bit for each index that is not to be read by ranges.
+    pub no_ranges: u128,
     /// Whether a derived table is to become part of the query.
     pub merge: Option<bool>,
     /// Whether conditions on the rows of a derived table are evaluated inside of it.

@@ -6,6 +6,8 @@
 //!
 //! What is not found is warned of, as in MySQL, by each run of the plan.
 
+use storage::{Index, Table};
+
 use super::PlanContext;
 use super::hinted::{BlockHints, Hinted};
 use super::logical::Source;
@@ -59,7 +61,9 @@ fn block_of(hint: &Hint) -> Option<&str> {
         | HintKind::Hash { tables, .. }
         | HintKind::Merge { tables, .. }
         | HintKind::Pushdown { tables, .. } => tables.first().and_then(|table| table.block.as_deref()),
-        HintKind::Index { table, .. } | HintKind::IndexMerge { table, .. } => table.block.as_deref(),
+        HintKind::Index { table, .. } | HintKind::IndexMerge { table, .. } | HintKind::NoRanges { table, .. } => {
+            table.block.as_deref()
+        }
         _ => None,
     };
     hint.block.as_deref().or(of_table)
@@ -108,18 +112,19 @@ fn one(
             let Some(source) = find(sources, table) else { return };
             sources[source].hinted.index_merge = Some(*on);
         }
+        HintKind::NoRanges { table, indexes } => {
+            let Some(source) = find(sources, table) else { return };
+            let Some(stored) = sources[source].table().cloned() else { return };
+            warn_of_unknown(context, hint, shown, table, indexes, &stored);
+            let is_meant = |index: &Index| indexes.is_empty() || indexes.iter().any(|name| is_named(index, name));
+            let meant = stored.indexes.iter().enumerate().filter(|(_, index)| is_meant(index));
+            sources[source].hinted.no_ranges |= meant.fold(0, |bits, (number, _)| bits | 1 << number);
+        }
         HintKind::Index { on, table, indexes } => {
             let Some(source) = find(sources, table) else { return };
             let Some(stored) = sources[source].table().cloned() else { return };
-            let is_known = |name: &String| {
-                stored.indexes.iter().any(|index| {
-                    storage::same_name(name, &index.name) || index.primary && name.eq_ignore_ascii_case("PRIMARY")
-                })
-            };
-            for name in indexes.iter().filter(|name| !is_known(name)) {
-                let name = format!("`{}`@`{shown}` `{name}`", table.name);
-                warn(context, Error::unresolved_hint(&name, &hint.name));
-            }
+            let is_known = |name: &String| stored.indexes.iter().any(|index| is_named(index, name));
+            warn_of_unknown(context, hint, shown, table, indexes, &stored);
             let mut named: Vec<String> = indexes.iter().filter(|name| is_known(name)).cloned().collect();
             if named.is_empty() && !indexes.is_empty() {
                 return;
@@ -142,6 +147,25 @@ fn one(
         HintKind::SetVar { .. } if number != 1 => conflict(),
         // The session has done what SET_VAR says.
         HintKind::SetVar { .. } | HintKind::Name(_) | HintKind::Unused => {}
+    }
+}
+
+fn is_named(index: &Index, name: &str) -> bool {
+    storage::same_name(name, &index.name) || index.primary && name.eq_ignore_ascii_case("PRIMARY")
+}
+
+/// Warns of the indexes of a hint that its table does not have.
+fn warn_of_unknown(
+    context: &PlanContext<'_>,
+    hint: &Hint,
+    shown: &str,
+    table: &HintTable,
+    indexes: &[String],
+    stored: &Table,
+) {
+    for name in indexes.iter().filter(|name| !stored.indexes.iter().any(|index| is_named(index, name))) {
+        let name = format!("`{}`@`{shown}` `{name}`", table.name);
+        warn(context, Error::unresolved_hint(&name, &hint.name));
     }
 }
 

@@ -18,6 +18,7 @@ use super::scope::{JoinTree, Level, display};
 use super::select::{bind_documents, reads_earlier_tables};
 use super::target_reads::{self, Target};
 use super::triggers::Triggers;
+use super::view_target::ViewCheck;
 use super::{PlanContext, SelectPlan, hints, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
@@ -43,6 +44,8 @@ pub struct UpdateTarget {
     pub rules: RowRules,
     pub reads_again: bool,
     pub triggers: Option<Box<Triggers>>,
+    /// WITH CHECK OPTION of the view through which it is changed.
+    pub check: Option<ViewCheck>,
 }
 
 pub struct JoinedDeletePlan {
@@ -192,6 +195,7 @@ pub(super) fn update_target(
         rules,
         reads_again: reads_again(tables, table)?,
         triggers: Triggers::of(context, table, &[TriggerEvent::Update])?,
+        check: None,
     })
 }
 
@@ -201,7 +205,8 @@ pub(super) fn needed_for_update(context: &PlanContext<'_>, target: &UpdateTarget
     let has_default = target.assignments.iter().any(|assignment| assignment.value.is_none());
     // A row that moves to another partition moves as a whole.
     let moves = target.table.is_partitioned();
-    let columns = match target.rules.concerns_changes() || has_default || target.triggers.is_some() || moves {
+    let as_a_whole = has_default || target.triggers.is_some() || target.check.is_some() || moves;
+    let columns = match target.rules.concerns_changes() || as_a_whole {
         true => ColumnSet::first(target.table.columns.len()),
         false => needed_columns(context, &target.table, columns),
     };

@@ -3,7 +3,7 @@
 //! The statement is bound over the views and all of them are merged; what it assigns stands in the output meanwhile, so
 //! that it is rewritten along. Then each assigned column is one of a table, and the rest is as for tables.
 //!
-//! A view gives one of its tables to a statement (1393). Views with WITH CHECK OPTION are refused here.
+//! A view gives one of its tables to a statement (1393).
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::scope::{JoinTree, Level, display};
 use super::select::{bind_documents, reads_earlier_tables};
 use super::target_reads::{self, Target};
 use super::view_rights::check_below;
-use super::view_target::{check_columns, check_of};
+use super::view_target::{check_columns, check_in_join};
 use super::{PlanContext, SourceKind, change, hints, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
@@ -86,9 +86,6 @@ fn open_below(
     context.rights.need_for_rows(wanted, &definition.database, &definition.name)?;
     if let Some(locked) = context.locked {
         locked.check(&definition.database, &definition.name, alias, TableUse::Write)?;
-    }
-    if check_of(context, definition)?.is_some() {
-        return Err(Error::unsupported("WITH CHECK OPTION where tables are joined"));
     }
     let view = View::decode(&definition.bytes)?;
     context.inside(&view, |inner| inner.open(&table.database, &table.name, &table.name, TableUse::Write))
@@ -216,11 +213,20 @@ fn update_views(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result
             }
             assignments.push(Assignment { column: *column, value: value.take() });
         }
-        targets.push(update_target(context, &tables, *source, table, assignments)?);
+        let mut target = update_target(context, &tables, *source, table, assignments)?;
+        let changed = names.iter().find(|(of, _)| of == owner);
+        if let (Some(view), Some((_, column))) = (&owners[*owner].view, changed) {
+            target.check = check_in_join(context, view, column, (*source, &block))?;
+        }
+        targets.push(target);
     }
     let values: Vec<&Expr> =
         targets.iter().flat_map(|target| &target.assignments).filter_map(|one| one.value.as_ref()).collect();
     let needed: Vec<_> = targets.iter().map(|target| needed_for_update(context, target)).collect();
+    for (_, slot) in targets.iter().filter_map(|target| target.check.as_ref()).flat_map(|check| &check.others) {
+        let (source, column) = block.slots[*slot];
+        block.sources[source as usize].needed.insert(column as usize);
+    }
     need(&mut block, &needed, &values);
     let select = physical::block(context, rules::apply_to_joined_rows(context, block)).map(|(plan, _)| plan)?;
     Ok(JoinedUpdatePlan { ignore: update.ignore, select, targets })

@@ -35,9 +35,14 @@ use crate::views::View;
 pub struct ViewCheck {
     pub database: Box<str>,
     pub name: Box<str>,
-    /// Over the columns of the table.
+    /// Over the columns of the view's tables, one table after the other.
     pub conditions: Vec<Expr>,
     pub subqueries: Vec<SubqueryPlan>,
+    /// Where the columns of the table that is changed begin.
+    pub base: usize,
+    /// Which columns of the view's other tables the conditions read, and where the statement's rows have them. What is
+    /// inserted stands beside no rows of these tables: their columns are NULL.
+    pub others: Vec<(usize, usize)>,
 }
 
 /// A view that rows are inserted into.
@@ -127,22 +132,54 @@ fn keep_checked(block: &mut Block, check: Option<CheckOption>, cascaded: bool) {
 
 /// The conditions that rows written through a view must meet.
 pub(super) fn check_of(context: &PlanContext<'_>, definition: &Definition) -> Result<Option<ViewCheck>> {
+    Ok(conditions_of(context, definition)?.map(|(check, ..)| check))
+}
+
+/// The same of a view that joins tables, or that stands in a join: `column` is one of those that are changed, `source` its
+/// table in the statement's merged query.
+pub(super) fn check_in_join(
+    context: &PlanContext<'_>,
+    definition: &Definition,
+    column: &str,
+    (source, statement): (usize, &Block),
+) -> Result<Option<ViewCheck>> {
+    let Some((mut check, block, view)) = conditions_of(context, definition)? else { return Ok(None) };
+    let position = view.columns.iter().position(|own| same_name(own, column));
+    let slot = position.and_then(|at| block.output[at].as_column());
+    let own = block.slots[slot.ok_or_else(|| Error::column_not_updatable(column))?].0;
+    check.base = block.sources[own as usize].slot_base;
+    // The view's tables stand in the statement in the order in which they stand in the view.
+    let there = |of: u16| source.checked_sub(own.into()).and_then(|first| statement.sources.get(first + of as usize));
+    let mut read = vec![!check.subqueries.is_empty(); block.slots.len()];
+    check.conditions.iter().for_each(|condition| condition.for_each_column(&mut |slot| read[slot] = true));
+    for (slot, (of, column)) in block.slots.iter().enumerate().filter(|(slot, (of, _))| *of != own && read[*slot]) {
+        let place = there(*of).ok_or_else(|| Error::internal("a table of a view is missing"))?;
+        check.others.push((slot, place.slot_base + *column as usize));
+    }
+    Ok(Some(check))
+}
+
+/// The conditions of WITH CHECK OPTION, over the tables of the view that is returned, too, once it is merged.
+fn conditions_of(context: &PlanContext<'_>, definition: &Definition) -> Result<Option<(ViewCheck, Block, View)>> {
     let (view, mut derived) = context.bind_view(definition, ReadMode::Consistent, Role::Changed)?;
     let Some(own) = Rc::get_mut(&mut derived) else { return Ok(None) };
     if let Query::Block(block) = own.query.get_mut() {
         keep_checked(block, view.check, false);
     }
-    let Some(block) = merged(&mut derived) else { return Ok(None) };
+    let Some(mut block) = merged(&mut derived) else { return Ok(None) };
     if block.from.conditions.is_empty() {
         return Ok(None);
     }
-    let subqueries = context.plan_subqueries(block.subqueries)?;
-    Ok(Some(ViewCheck {
+    let subqueries = context.plan_subqueries(std::mem::take(&mut block.subqueries))?;
+    let check = ViewCheck {
         database: definition.database.clone(),
         name: definition.name.clone(),
-        conditions: block.from.conditions,
+        conditions: std::mem::take(&mut block.from.conditions),
         subqueries,
-    }))
+        base: 0,
+        others: Vec::new(),
+    };
+    Ok(Some((check, block, view)))
 }
 
 /// A view of several tables: rows go into the one whose columns are named.
@@ -187,10 +224,8 @@ fn insert_into_join(
     if let Some(locked) = context.locked {
         locked.check(database, name, name, storage::TableUse::Write)?;
     }
-    if check_of(context, &definition)?.is_some() {
-        return Err(Error::unsupported("WITH CHECK OPTION where tables are joined"));
-    }
-    Ok(InsertTarget { definition, table, columns, unreadable, check: None })
+    let check = check_of(context, &definition)?.map(|check| ViewCheck { base: owner.slot_base, ..check });
+    Ok(InsertTarget { definition, table, columns, unreadable, check })
 }
 
 /// Whether a query reads a table, itself or through views.

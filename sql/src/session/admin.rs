@@ -80,6 +80,7 @@ impl Session {
             only: None,
             wanted: None,
             views: None,
+            profiles: self.measure.profiles(),
             zone: self.zone(),
         }
     }
@@ -162,6 +163,12 @@ impl Session {
             Show::Errors { limit, count } => self.show_warnings(limit.as_ref(), *count, true)?,
             Show::Other(words) if words == "REPLICAS" || words == "SLAVE HOSTS" => {
                 Table::of(self.show_replicas(words == "REPLICAS"))
+            }
+            Show::Profiles => Table::of(self.show_profiles()),
+            Show::Profile { kinds, query, limit } => {
+                let mut listing = self.show_profile(kinds, *query);
+                listing.rows = self.limited(listing.rows, limit.as_ref())?;
+                Table::of(listing)
             }
             Show::BinaryLogs => Table::of(self.show_logs()?),
             Show::BinaryLogStatus => Table::of(self.show_log_status()?),
@@ -278,25 +285,29 @@ impl Session {
             let count = if errors_only { chosen.count() as u64 } else { self.warnings.count() };
             return Ok(Table { columns: vec![(name.to_owned(), number_type())], rows: vec![vec![Value::UInt(count)]] });
         }
-        let mut rows: Vec<Vec<Value>> = chosen
+        let rows: Vec<Vec<Value>> = chosen
             .map(|warning| vec![text(warning.level.name()), Value::UInt(warning.code as u64), text(&warning.message)])
             .collect();
-        if let Some(limit) = limit {
-            let mut number = |expr: &ast::Expr| -> Result<usize> {
-                match self.evaluate(expr)?.0 {
-                    Value::Int(number) => Ok(number.max(0) as usize),
-                    Value::UInt(number) => Ok(number as usize),
-                    _ => Err(Error::wrong_arguments("LIMIT")),
-                }
-            };
-            let offset = limit.offset.as_ref().map(&mut number).transpose()?.unwrap_or(0);
-            let count = number(&limit.count)?;
-            rows = rows.into_iter().skip(offset).take(count).collect();
-        }
+        let rows = self.limited(rows, limit)?;
         let code = ColumnType::Int { bytes: 4, unsigned: true };
         let columns =
             vec![("Level".to_owned(), text_type(7)), ("Code".to_owned(), code), ("Message".to_owned(), text_type(512))];
         Ok(Table { columns, rows })
+    }
+
+    /// The rows that LIMIT of a SHOW statement leaves.
+    fn limited(&mut self, rows: Vec<Vec<Value>>, limit: Option<&ast::Limit>) -> Result<Vec<Vec<Value>>> {
+        let Some(limit) = limit else { return Ok(rows) };
+        let mut number = |expr: &ast::Expr| -> Result<usize> {
+            match self.evaluate(expr)?.0 {
+                Value::Int(number) => Ok(number.max(0) as usize),
+                Value::UInt(number) => Ok(number as usize),
+                _ => Err(Error::wrong_arguments("LIMIT")),
+            }
+        };
+        let offset = limit.offset.as_ref().map(&mut number).transpose()?.unwrap_or(0);
+        let count = number(&limit.count)?;
+        Ok(rows.into_iter().skip(offset).take(count).collect())
     }
 
     /// DESCRIBE t, DESCRIBE t column.

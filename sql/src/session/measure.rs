@@ -13,6 +13,7 @@ use super::statement_logs::ExtraCounts;
 use super::uses::Uses;
 use crate::error::Error;
 use crate::executor::memory::Counts;
+use crate::profiles::Profiles;
 use crate::statements::accounts::AccountName;
 use crate::statements::{Ended, Own, Timing, Work};
 use crate::status::Counter;
@@ -32,18 +33,35 @@ pub(super) struct Measure {
     /// The last error of the running statement.
     error: Option<Error>,
     depth: u32,
+    /// What `profiling` keeps.
+    profiles: Profiles,
+    /// The running statement is SHOW PROFILE or SHOW PROFILES.
+    pub asks: bool,
     /// A statement within the running one has been told of.
     has_told_inner: bool,
 }
 
 impl Measure {
     pub fn new(own: Own) -> Measure {
-        Measure { own, digest: None, texts: FxHashMap::default(), error: None, depth: 0, has_told_inner: false }
+        Measure {
+            own,
+            digest: None,
+            texts: FxHashMap::default(),
+            error: None,
+            depth: 0,
+            profiles: Profiles::default(),
+            asks: false,
+            has_told_inner: false,
+        }
     }
 
     /// From here on the session's statements are those of this account.
     pub fn log_in(&self, account: AccountName) {
         self.own.set_account(Some(account));
+    }
+
+    pub fn profiles(&self) -> &Profiles {
+        &self.profiles
     }
 
     pub fn forget_texts(&mut self) {
@@ -84,10 +102,12 @@ impl Session {
         self.measure.digest = None;
         self.measure.error = None;
         self.measure.has_told_inner = false;
+        self.measure.asks = false;
         self.measure.depth += 1;
         let waited = self.process.interrupt.waited_nanos();
         let cpu = self.instance.statements.collects().cpu().then(thread_cpu_nanos);
         let before = self.instance.variables.statement_logs().extra().then(|| self.extra_counts());
+        let profiles = self.variables.settings.profiling;
         let started = Instant::now();
         let done = run(self);
         let wait = started.elapsed().as_nanos() as u64;
@@ -98,6 +118,11 @@ impl Session {
             lock: self.process.interrupt.waited_nanos() - waited,
             cpu: cpu.map_or(0, |before| thread_cpu_nanos().saturating_sub(before)),
         };
+        // As in MySQL a statement counts that begins and ends with profiling on, if it does not ask for profiles itself.
+        if profiles && self.variables.settings.profiling && self.measure.depth == 0 && !self.measure.asks {
+            let most = self.variables.settings.profiling_history_size;
+            self.measure.profiles.add(text, &timing, most);
+        }
         self.tell(known, text, parameters, timing, before.as_ref());
         done
     }

@@ -29,6 +29,7 @@
 //! | `plan` | plans of statements, and running them |
 //! | `uses` | how plans find their rows |
 //! | `measure` | what statements take and do, told by digest |
+//! | `profiling` | SHOW PROFILES |
 //! | `statement_logs` | the slow query log, the general log |
 //! | `set_up` | UPDATE of the tables that set up what is collected |
 //! | `transaction` | BEGIN to ROLLBACK, and statements inside |
@@ -66,6 +67,7 @@ mod measure;
 mod plan;
 mod privileges;
 mod privileges_shown;
+mod profiling;
 mod program;
 mod replay;
 mod replica;

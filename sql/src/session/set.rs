@@ -3,10 +3,10 @@
 use format::collation::{Charset, Collation, collation};
 use format::value::{Value, Zone};
 
-use super::Session;
+use super::{Session, profiling};
 use crate::error::{Error, Result};
 use crate::executor::row::decode;
-use crate::expression::{Binder, Datum, Expr, NoFields, NoScope};
+use crate::expression::{Binder, Datum, Expr, Generator, NoFields, NoScope};
 use crate::parser::ast::{self, SetItem, VariableScope};
 use crate::types::TypeInfo;
 use crate::variables::Notice;
@@ -166,6 +166,17 @@ impl Session {
                     self.state.insert_id.set(id as u64);
                     return Ok(());
                 }
+                // Set and never read, as in MySQL: SELECT @@rand_seed1 is 0.
+                "rand_seed1" | "rand_seed2" => {
+                    let seed = number(&value).ok_or_else(|| Error::wrong_type_for_variable(&name))?;
+                    let mut generator = self.state.random.take().unwrap_or_else(Generator::unseeded);
+                    match name.as_str() {
+                        "rand_seed1" => generator.set_first(seed as u64),
+                        _ => generator.set_second(seed as u64),
+                    }
+                    self.state.random.set(Some(generator));
+                    return Ok(());
+                }
                 "pseudo_thread_id" => return Ok(()),
                 "binlog_transaction_compression" | "binlog_transaction_compression_level_zstd"
                     if !self.instance.variables.log().sessions_choose_compression() =>
@@ -275,6 +286,9 @@ impl Session {
         }
         if is_global && matches!(name, "mandatory_roles" | "partial_revokes") {
             self.instance.accounts.count_change();
+        }
+        if matches!(name, "profiling" | "profiling_history_size") {
+            self.warnings.push(profiling::deprecated(&format!("@@{name}"), ""));
         }
         if is_global && name == "event_scheduler" {
             self.instance.events.ring();

@@ -19,7 +19,7 @@ use super::uses::Uses;
 use crate::accounts::{self, Privileges, Rights};
 use crate::error::Result;
 use crate::executor::memory::Counts;
-use crate::expression::{Datum, Memory, Sequence, SessionState};
+use crate::expression::{Datum, Generator, Memory, Sequence, SessionState};
 use crate::instance::Instance;
 use crate::parser::ast::VariableScope;
 use crate::processlist::Process;
@@ -41,6 +41,8 @@ pub struct State {
     pub given_insert_id: Cell<Option<u64>>,
     /// SET INSERT_ID: the next AUTO_INCREMENT value that is generated, or 0.
     pub insert_id: Cell<u64>,
+    /// Of RAND(); None: it has not been asked for, nor seeded.
+    pub random: Cell<Option<Generator>>,
     /// A value was generated since `id IS NULL` last asked for it: see `sql_auto_is_null`.
     pub null_finds_last_id: Cell<bool>,
     pub row_count: Cell<i64>,
@@ -79,6 +81,7 @@ impl State {
             last_insert_id: Cell::new(0),
             given_insert_id: Cell::new(None),
             insert_id: Cell::new(0),
+            random: Cell::new(None),
             null_finds_last_id: Cell::new(false),
             row_count: Cell::new(-1),
             found_rows: Cell::new(0),
@@ -241,7 +244,11 @@ impl SessionState for View<'_> {
 
     fn updatable_views_with_limit(&self) -> bool {
         let value = self.variables.select(&self.instance.variables, "updatable_views_with_limit", false);
-        value.is_ok_and(|value| value != Value::Int(0))
+        !matches!(value, Ok(Value::Bytes(text)) if text.eq_ignore_ascii_case(b"NO"))
+    }
+
+    fn random(&self) -> Option<&Cell<Option<Generator>>> {
+        Some(&self.state.random)
     }
 
     fn check_constraints(&self) -> bool {

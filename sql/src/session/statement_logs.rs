@@ -18,7 +18,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use format::value::{DateTime, Value, Zone};
+use format::value::{Value, Zone};
 
 use super::Session;
 use super::log::with_values;
@@ -156,6 +156,14 @@ impl Session {
         format!("{user}[{user}] @ {host}")
     }
 
+    /// The zone of moments in logs.
+    fn log_zone(&self) -> Zone {
+        match self.instance.variables.statement_logs().local_time() {
+            true => self.instance.variables.system_zone(),
+            false => Zone::UTC,
+        }
+    }
+
     /// The counters that `log_slow_extra` tells of, before a statement.
     pub(super) fn extra_counts(&self) -> ExtraCounts {
         EXTRA.map(|(_, counter)| self.status.get(counter))
@@ -171,14 +179,10 @@ impl Session {
         for ((name, counter), before) in EXTRA.into_iter().zip(before) {
             text.push_str(&format!(" {name}: {}", self.status.get(counter) - before));
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as i64;
-        let moment = |micros: i64| {
-            let mut out = Vec::new();
-            DateTime::from_unix_micros(micros, Zone::UTC).unwrap_or(DateTime::ZERO).write(6, &mut out);
-            String::from_utf8_lossy(&out).replace(' ', "T") + "Z"
-        };
-        let began = now - (timing.wait / 1000) as i64;
-        text.push_str(&format!(" Start: {} End: {}", moment(began), moment(now)));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
+        let zone = self.log_zone();
+        let began = now.saturating_sub(timing.wait / 1000);
+        text.push_str(&format!(" Start: {} End: {}", log_file::moment(began, zone), log_file::moment(now, zone)));
         text
     }
 
@@ -222,13 +226,8 @@ impl Session {
             None,
             |_| {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                let moment = DateTime::from_unix_micros(now.as_micros() as i64, Zone::UTC).unwrap_or(DateTime::ZERO);
-                let (date, time) = (moment.date, moment);
-                let mut line = format!(
-                    "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z\t{:5} {command}\t",
-                    date.year, date.month, date.day, time.hour, time.minute, time.second, time.micros, self.process.id
-                )
-                .into_bytes();
+                let moment = log_file::moment(now.as_micros() as u64, self.log_zone());
+                let mut line = format!("{moment}\t{:5} {command}\t", self.process.id).into_bytes();
                 line.extend(shown(self, text, parameters));
                 line.push(b'\n');
                 line

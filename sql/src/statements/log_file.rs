@@ -8,8 +8,25 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use format::value::{DateTime, Zone};
 use parking_lot::Mutex;
 use tracing::error;
+
+/// A moment as logs have it: `2026-11-21T07:20:00.123456Z`, or in another zone with its distance from UTC,
+/// `2026-11-21T08:20:00.123456+01:00`.
+pub fn moment(micros: u64, zone: Zone) -> String {
+    let micros = i64::try_from(micros).unwrap_or(i64::MAX);
+    let local = DateTime::from_unix_micros(micros, zone).unwrap_or(DateTime::ZERO);
+    let mut text = Vec::new();
+    local.write(6, &mut text);
+    let text = String::from_utf8_lossy(&text).replace(' ', "T");
+    if zone == Zone::UTC {
+        return text + "Z";
+    }
+    let minutes = (local.to_unix_micros(Zone::UTC) - micros).div_euclid(60_000_000);
+    let (sign, minutes) = (if minutes < 0 { '-' } else { '+' }, minutes.abs());
+    format!("{text}{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+}
 
 #[derive(Debug, Default)]
 struct Open {
@@ -76,6 +93,15 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn moments_tell_their_zone() {
+        let micros = 1_795_243_200_000_001;
+        assert_eq!(moment(micros, Zone::UTC), "2026-11-21T06:40:00.000001Z");
+        assert_eq!(moment(micros, Zone::Fixed(3600)), "2026-11-21T07:40:00.000001+01:00");
+        assert_eq!(moment(micros, Zone::Fixed(-12_600)), "2026-11-21T03:10:00.000001-03:30");
+        assert_eq!(moment(0, Zone::UTC), "1970-01-01T00:00:00.000000Z");
+    }
 
     #[test]
     fn a_file_that_was_renamed_is_written_anew_after_it_was_closed() {

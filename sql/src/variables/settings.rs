@@ -20,6 +20,9 @@ const YEAR_SECONDS: u64 = 31_536_000;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub autocommit: bool,
+    pub profiling: bool,
+    /// Statements that are kept while it is on.
+    pub profiling_history_size: u64,
     pub sql_mode: SqlMode,
     pub isolation: Isolation,
     pub transaction_read_only: bool,
@@ -179,6 +182,8 @@ impl Default for Settings {
         let utf8mb4 = CollationId::DEFAULT;
         Self {
             autocommit: true,
+            profiling: false,
+            profiling_history_size: 15,
             sql_mode: SqlMode::default(),
             isolation: Isolation::RepeatableRead,
             transaction_read_only: false,
@@ -315,6 +320,8 @@ impl Settings {
     pub(super) fn take_over(&mut self, name: &str, value: &Value) {
         match name {
             "autocommit" => self.autocommit = on(value),
+            "profiling" => self.profiling = on(value),
+            "profiling_history_size" => self.profiling_history_size = number(value),
             "sql_mode" => self.sql_mode = expanded(parse_mode(bytes(value))),
             "transaction_isolation" => self.isolation = isolation(value),
             "transaction_read_only" => self.transaction_read_only = on(value),

@@ -1,22 +1,23 @@
 //! The server's variables about the logs of statements, which each statement looks at: without a name and without a lock.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use format::value::Value;
 
 use super::settings;
 
-const SLOW: u8 = 1;
-const GENERAL: u8 = 2;
-const WITHOUT_INDEX: u8 = 4;
-const ADMINISTRATION: u8 = 8;
-const EXTRA: u8 = 16;
-const TO_FILE: u8 = 32;
-const TO_TABLE: u8 = 64;
+const SLOW: u16 = 1;
+const GENERAL: u16 = 2;
+const WITHOUT_INDEX: u16 = 4;
+const ADMINISTRATION: u16 = 8;
+const EXTRA: u16 = 16;
+const TO_FILE: u16 = 32;
+const TO_TABLE: u16 = 64;
+const LOCAL_TIME: u16 = 128;
 
 /// Which statements are logged, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StatementLogs(u8);
+pub struct StatementLogs(u16);
 
 impl StatementLogs {
     /// `slow_query_log`, and `log_output` is not NONE.
@@ -51,6 +52,11 @@ impl StatementLogs {
         self.0 & ADMINISTRATION != 0
     }
 
+    /// `log_timestamps` is SYSTEM.
+    pub fn local_time(self) -> bool {
+        self.0 & LOCAL_TIME != 0
+    }
+
     /// `slow_query_log` and `log_slow_extra`.
     #[inline]
     pub fn extra(self) -> bool {
@@ -60,7 +66,7 @@ impl StatementLogs {
 
 /// See the module header.
 #[derive(Default)]
-pub struct StatementLogGlobals(AtomicU8);
+pub struct StatementLogGlobals(AtomicU16);
 
 impl StatementLogGlobals {
     #[inline]
@@ -76,6 +82,7 @@ impl StatementLogGlobals {
             | bit("log_queries_not_using_indexes", WITHOUT_INDEX)
             | bit("log_slow_admin_statements", ADMINISTRATION)
             | bit("log_slow_extra", EXTRA);
+        bits |= if settings::text(&value("log_timestamps")) == "SYSTEM" { LOCAL_TIME } else { 0 };
         let output = settings::text(&value("log_output"));
         let has = |wanted: &str| output.split(',').any(|place| place == wanted);
         match has("NONE") || !has("FILE") && !has("TABLE") {
@@ -96,6 +103,7 @@ impl StatementLogGlobals {
             "log_queries_not_using_indexes",
             "log_slow_admin_statements",
             "log_slow_extra",
+            "log_timestamps",
             "slow_query_log",
         ];
         names.contains(&name)

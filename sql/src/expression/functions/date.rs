@@ -83,14 +83,17 @@ fn seven_digits(_: &mut Typing<'_>) -> Result<TypeInfo> {
     Ok(TypeInfo::int(8))
 }
 
-/// The digits of a second that an argument can have: those of its type; of a literal those that it shows; all six of
-/// other strings and doubles.
+/// The digits of a second that an argument can have: those of its type; of a literal those that it shows, if it shows a
+/// moment; all six of other strings and doubles.
 pub(super) fn fsp_of(arg: &Expr) -> u8 {
     match &arg.node {
         Node::Constant(format::value::Value::Bytes(text)) => {
             let point = text.iter().rposition(|byte| *byte == b'.');
             let count = point.map_or(0, |point| text[point + 1..].iter().take_while(|b| b.is_ascii_digit()).count());
-            count.min(6) as u8
+            match parse_datetime(text).flags.invalid && parse_time(text).flags.invalid {
+                true => 6,
+                false => count.min(6) as u8,
+            }
         }
         _ if arg.ty.is_temporal() => arg.ty.decimals.min(6),
         _ => match arg.ty.kind {
@@ -191,19 +194,19 @@ fn overflow<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn year<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    int(not_null!(call.date(0, Zeros::AsMode)?).year)
+    int(not_null!(call.date(0, Zeros::Parts)?).year)
 }
 
 fn month<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    int(not_null!(call.date(0, Zeros::AsMode)?).month)
+    int(not_null!(call.date(0, Zeros::Parts)?).month)
 }
 
 fn day<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    int(not_null!(call.date(0, Zeros::AsMode)?).day)
+    int(not_null!(call.date(0, Zeros::Parts)?).day)
 }
 
 fn quarter<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    int(not_null!(call.date(0, Zeros::AsMode)?).month.div_ceil(3))
+    int(not_null!(call.date(0, Zeros::Parts)?).month.div_ceil(3))
 }
 
 fn hour<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

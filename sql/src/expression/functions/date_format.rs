@@ -58,7 +58,7 @@ pub(super) fn format_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 }
 
 fn date_format<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let moment = not_null!(call.datetime(0, Zeros::AsMode)?);
+    let moment = not_null!(call.datetime(0, Zeros::Parts)?);
     formatted(call, &moment)
 }
 
@@ -250,7 +250,7 @@ fn dayname<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn monthname<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let date = not_null!(call.date(0, Zeros::AsMode)?);
+    let date = not_null!(call.date(0, Zeros::Parts)?);
     let names = Names::of(call);
     let name = usize::from(date.month).checked_sub(1).and_then(|month| names.locale.months.get(month));
     Ok(name.map_or(Datum::Null, |name| {

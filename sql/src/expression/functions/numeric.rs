@@ -4,7 +4,7 @@
 //! double rounds half to even, as the C library does for MySQL. What leaves the range of its type is error 1690; where
 //! a function is not defined (SQRT(-1)), it is NULL.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use format::value::Decimal;
 
@@ -12,6 +12,7 @@ use super::{Call, Function, Typing, not_null, typings};
 use crate::error::{Error, Result};
 use crate::expression::datum::Number;
 use crate::expression::numbers::power_of_ten;
+use crate::expression::random::Generator;
 use crate::expression::{Datum, bit_strings};
 use crate::types::{DECIMALS_NOT_FIXED, Kind, TypeInfo};
 
@@ -359,30 +360,6 @@ fn pi<'a>(_: &Call<'a>) -> Result<Datum<'a>> {
 
 // -------------------------------------------------------------- randomness
 
-/// MySQL's generator, so that RAND(3) gives the numbers that people know.
-#[derive(Clone, Copy)]
-struct Generator {
-    one: u32,
-    two: u32,
-}
-
-impl Generator {
-    const MAX: u32 = 0x3FFF_FFFF;
-
-    fn new(seed: u32) -> Generator {
-        let one = seed.wrapping_mul(0x10001).wrapping_add(55_555_555) % Generator::MAX;
-        let two = seed.wrapping_mul(0x1000_0001) % Generator::MAX;
-        Generator { one, two }
-    }
-
-    fn next(&mut self) -> f64 {
-        let max = u64::from(Generator::MAX);
-        self.one = ((u64::from(self.one) * 3 + u64::from(self.two)) % max) as u32;
-        self.two = ((u64::from(self.one) + u64::from(self.two) + 33) % max) as u32;
-        f64::from(self.one) / f64::from(Generator::MAX)
-    }
-}
-
 /// One execution of one RAND(seed): the call in its plan, and when the statement began.
 type Sequence = (usize, usize, i64, u32, u32);
 
@@ -390,34 +367,38 @@ type Sequence = (usize, usize, i64, u32, u32);
 const SEQUENCES_MAX: usize = 16;
 
 thread_local! {
-    /// The generator of RAND() without a seed.
-    static UNSEEDED: RefCell<Option<Generator>> = const { RefCell::new(None) };
     /// The sequences of RAND(seed), the latest last. An expression keeps no state between rows, so it is kept here.
     static SEQUENCES: RefCell<Vec<(Sequence, Generator)>> = const { RefCell::new(Vec::new()) };
 }
 
 fn rand<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     if !call.has(0) {
-        return Ok(Datum::Double(UNSEEDED.with_borrow_mut(|generator| generator.get_or_insert_with(unseeded).next())));
+        let own = call.context.session.random();
+        let mut generator = own.and_then(Cell::take).unwrap_or_else(Generator::unseeded);
+        let number = generator.number();
+        if let Some(own) = own {
+            own.set(Some(generator));
+        }
+        return Ok(Datum::Double(number));
     }
     // RAND(NULL) is RAND(0).
     let seed = call.int(0)?.unwrap_or(0) as u32;
     if !call.args[0].is_constant() {
         // A seed of its own for each row: the first number of each sequence.
-        return Ok(Datum::Double(Generator::new(seed).next()));
+        return Ok(Datum::Double(Generator::new(seed).number()));
     }
     let context = call.context;
     let warnings = std::ptr::from_ref(context.warnings).addr();
     let sequence = (call.args.as_ptr().addr(), warnings, context.now_seconds, context.now_micros, seed);
     Ok(Datum::Double(SEQUENCES.with_borrow_mut(|sequences| {
         if let Some((_, generator)) = sequences.iter_mut().find(|(known, _)| *known == sequence) {
-            return generator.next();
+            return generator.number();
         }
         if sequences.len() == SEQUENCES_MAX {
             sequences.remove(0);
         }
         let mut generator = Generator::new(seed);
-        let number = generator.next();
+        let number = generator.number();
         sequences.push((sequence, generator));
         number
     })))
@@ -426,12 +407,6 @@ fn rand<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 /// A new statement begins on this thread: the numbers of RAND(3) begin anew, too.
 pub fn restart_sequences() {
     SEQUENCES.with_borrow_mut(Vec::clear);
-}
-
-fn unseeded() -> Generator {
-    use std::hash::{BuildHasher, RandomState};
-    let random = RandomState::new().hash_one(0_u8);
-    Generator { one: random as u32 % Generator::MAX, two: (random >> 32) as u32 % Generator::MAX }
 }
 
 // -------------------------------------------------------------------- bases
@@ -533,8 +508,8 @@ mod tests {
     #[test]
     fn known_random_numbers() {
         let mut generator = Generator::new(3);
-        assert_eq!(generator.next(), 0.9057697559760601);
-        assert_eq!(generator.next(), 0.37307905813034536);
+        assert_eq!(generator.number(), 0.9057697559760601);
+        assert_eq!(generator.number(), 0.37307905813034536);
     }
 
     #[test]

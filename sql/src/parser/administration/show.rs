@@ -51,6 +51,8 @@ impl Parser<'_> {
                     _ => return Err(self.unexpected()),
                 }
             }
+            "PROFILES" => Show::Profiles,
+            "PROFILE" => self.show_profile()?,
             "ENGINES" => Show::Engines,
             "STORAGE" => {
                 self.expect_word("ENGINES")?;
@@ -123,6 +125,30 @@ impl Parser<'_> {
         Ok(Statement::Show(show))
     }
 
+    /// Behind SHOW PROFILE.
+    fn show_profile(&mut self) -> Result<Show> {
+        let known: [(&[&str], ProfileKind); 9] = [
+            (&["ALL"], ProfileKind::All),
+            (&["BLOCK", "IO"], ProfileKind::BlockIo),
+            (&["CONTEXT", "SWITCHES"], ProfileKind::ContextSwitches),
+            (&["CPU"], ProfileKind::Cpu),
+            (&["IPC"], ProfileKind::Ipc),
+            (&["MEMORY"], ProfileKind::Memory),
+            (&["PAGE", "FAULTS"], ProfileKind::PageFaults),
+            (&["SOURCE"], ProfileKind::Source),
+            (&["SWAPS"], ProfileKind::Swaps),
+        ];
+        let mut kinds = Vec::new();
+        while let Some((_, kind)) = known.iter().find(|(words, _)| self.take_words(words)) {
+            kinds.push(*kind);
+            if !self.take_symbol(",") {
+                break;
+            }
+        }
+        let query = if self.take_words(&["FOR", "QUERY"]) { Some(self.integer()?) } else { None };
+        Ok(Show::Profile { kinds, query, limit: self.show_limit()? })
+    }
+
     /// The words of a SHOW that has no structure for us.
     fn show_other(&mut self) -> Result<Statement> {
         let known = [
@@ -132,8 +158,6 @@ impl Parser<'_> {
             "ALL",
             "BINLOG",
             "RELAYLOG",
-            "PROFILES",
-            "PROFILE",
             "FUNCTION",
             "PROCEDURE",
             "PACKAGE",

@@ -77,6 +77,20 @@ pub struct ShowFilter {
     pub filter: Option<Expr>,
 }
 
+/// What SHOW PROFILE tells beside durations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProfileKind {
+    All,
+    BlockIo,
+    ContextSwitches,
+    Cpu,
+    Ipc,
+    Memory,
+    PageFaults,
+    Source,
+    Swaps,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Show {
     Databases(ShowFilter),
@@ -130,6 +144,14 @@ pub enum Show {
     Errors {
         limit: Option<Limit>,
         count: bool,
+    },
+    /// SHOW PROFILES
+    Profiles,
+    /// SHOW PROFILE [kinds] [FOR QUERY number] [LIMIT ...]
+    Profile {
+        kinds: Vec<ProfileKind>,
+        query: Option<u64>,
+        limit: Option<Limit>,
     },
     Engines,
     /// SHOW ENGINE name STATUS|MUTEX|LOGS

@@ -37,6 +37,8 @@ pub enum HintKind {
     Index { on: bool, table: HintTable, indexes: Vec<String> },
     /// `[NO_]INDEX_MERGE`: whichever indexes it names, the table's are merged, or none is.
     IndexMerge { on: bool, table: HintTable },
+    /// NO_RANGE_OPTIMIZATION; no indexes: all.
+    NoRanges { table: HintTable, indexes: Vec<String> },
     /// `[NO_]SEMIJOIN`
     Semijoin { on: bool },
     /// SUBQUERY(MATERIALIZATION) or SUBQUERY(INTOEXISTS)

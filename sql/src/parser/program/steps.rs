@@ -308,6 +308,11 @@ impl Parser<'_> {
             }
         })?;
         match item {
+            Some(SetItem::System { name, .. })
+                if name.eq_ignore_ascii_case("autocommit") && self.scope()?.kind.is_inner() =>
+            {
+                Err(Error::autocommit_in_function())
+            }
             Some(SetItem::System { scope, name, .. }) => match value.expr {
                 Expr::Default => Ok(SetStep::Other(SetItem::System { scope, name, value: value.expr })),
                 Expr::Column(ref word) if word.table.is_none() => {

@@ -22,7 +22,7 @@ pub struct Runner<'a> {
 
 impl Runner<'_> {
     /// Runs a unit that is not running yet; what it leaves in its frame. The conditions of the statement stay, and behind
-    /// them those that the program leaves.
+    /// them those of the RETURN of a function, and of an error. Those of a trigger's statements are its own.
     fn run<T>(
         &self,
         unit: &mut Unit,
@@ -60,6 +60,9 @@ impl Runner<'_> {
             let mut own = session.warnings.conditions();
             own.pop();
             session.warnings.replace(own);
+        }
+        if result.is_ok() && compiled.returns.is_none() {
+            session.warnings.clear();
         }
         if outer.is_empty() {
             return result;

@@ -191,7 +191,8 @@ impl<'h, 'p> Run<'h, 'p> {
             Step::Loop { label, before, body, until } => self.turns(*label, before.as_ref(), body, until.as_ref()),
             Step::Leave(label) => Ok(Flow::Leave(*label)),
             Step::Iterate(label) => Ok(Flow::Iterate(*label)),
-            Step::Return(value) => self.guarded(false, |run| {
+            // The conditions of statements before it are not those of the function.
+            Step::Return(value) => self.guarded(true, |run| {
                 run.returns(value)?;
                 Ok(Flow::Return)
             }),

@@ -16,7 +16,7 @@ pub(super) const LIST: &[Variable] = &[
     v("log_queries_not_using_indexes", Global, Bool, "OFF", "Such statements are slow"),
     v("log_slow_admin_statements", Global, Bool, "OFF", "Administration may be slow"),
     v("log_slow_extra", Global, Bool, "OFF", "The slow log tells more of each statement"),
-    v("log_timestamps", Global, Enumeration(&["UTC", "SYSTEM"]), "UTC", "Time zone of messages").inert(NOT_YET),
+    v("log_timestamps", Global, Enumeration(&["UTC", "SYSTEM"]), "UTC", "Time zone of the moments in logs"),
     v("log_warnings", Both, int(0, U32), "2", "How much is logged").inert(NOT_YET),
     v("long_query_time", Both, Real { min: 0.0, max: 31_536_000.0 }, "10", "Seconds that make a statement slow"),
     v("slow_launch_time", Global, int(0, YEAR), "2", "Seconds that make a thread's start slow").inert(NOT_YET),

@@ -55,7 +55,7 @@ pub(super) const LIST: &[Variable] = &[
     v("have_dynamic_loading", Global, Text, "NO", "Whether plugins can be loaded").fixed(),
     v("have_geometry", Global, Text, "YES", "Whether there are spatial types").fixed(),
     v("have_openssl", Global, Text, "DISABLED", "Whether there is TLS").fixed(),
-    v("have_profiling", Global, Text, "NO", "Whether SHOW PROFILE exists").fixed(),
+    v("have_profiling", Global, Text, "YES", "Whether SHOW PROFILE exists").fixed(),
     v("have_query_cache", Global, Text, "NO", "Whether results are cached").fixed(),
     v("have_rtree_keys", Global, Text, "NO", "Whether there are spatial indexes").fixed(),
     v("have_ssl", Global, Text, "DISABLED", "Whether there is TLS").fixed(),
