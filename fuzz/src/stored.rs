@@ -363,7 +363,7 @@ pub fn description(random: &mut Random) {
     });
     let mut index = codec::write_index(&IndexDefinition {
         name: "i".into(),
-        parts: vec![IndexPart { column: 3, prefix_chars: Some(10), descending: false, elements: None }],
+        parts: vec![IndexPart { prefix_chars: Some(10), ..IndexPart::new(3) }],
         ..IndexDefinition::default()
     });
     assert!(codec::read_options(&options).is_ok() && codec::read_column(&column).is_ok());

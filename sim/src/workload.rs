@@ -73,7 +73,7 @@ pub fn replace_bodies(engine: &Engine, table: &str, body: Option<&[u8]>, wait: &
 pub fn body_index() -> IndexDefinition {
     IndexDefinition {
         name: BODY_INDEX.into(),
-        parts: vec![IndexPart { column: BODY, prefix_chars: Some(20), descending: false, elements: None }],
+        parts: vec![IndexPart { prefix_chars: Some(20), ..IndexPart::new(BODY) }],
         ..IndexDefinition::default()
     }
 }

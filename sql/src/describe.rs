@@ -327,7 +327,7 @@ fn part(table: &Table, part: &IndexPart) -> String {
     if let Some(chars) = part.prefix_chars {
         let _ = write!(out, "({chars})");
     }
-    if part.descending {
+    if part.order.is_declared_descending() {
         out.push_str(" DESC");
     }
     out

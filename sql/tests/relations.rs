@@ -23,6 +23,8 @@ mod alternatives;
 #[path = "relations/arrays.rs"]
 mod arrays;
 mod common;
+#[path = "relations/descending.rs"]
+mod descending;
 #[path = "relations/geometries.rs"]
 mod geometries;
 #[path = "relations/instant.rs"]

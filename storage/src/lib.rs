@@ -74,7 +74,7 @@ pub use row::{Posting, Wanted, identity_of_key};
 pub use schema::{
     AtomicWrites, Check, Column, ColumnDefault, ColumnSet, ColumnSource, ColumnTest, Compression, Database, Definition,
     DefinitionKind, DefinitionName, ForeignKey, Generated, IfLocked, Index, IndexDefinition, IndexPart, NotInstant,
-    PartitionDefinition, Partitioning, ReadMode, ReferentialAction, Row, RowFilter, RowFormat, ScanRange,
+    PartOrder, PartitionDefinition, Partitioning, ReadMode, ReferentialAction, Row, RowFilter, RowFormat, ScanRange,
     TableDefinition, TableOptions, same_name,
 };
 pub use store::{PageCleanerStatus, SharedGuard, Store, StoreStatus};

@@ -21,8 +21,8 @@ use format::value::{ColumnType, LobSize, array};
 use storage::io::Disk;
 use storage::io::sim::{Random, SimDisk};
 use storage::{
-    Column, ColumnSet, Config, Engine, Error, IndexDefinition, Isolation, ReadMode, Row, Savepoint, ScanRange, Table,
-    TableDefinition, Trx, TrxOptions,
+    Column, ColumnSet, Config, Engine, Error, IndexDefinition, Isolation, PartOrder, ReadMode, Row, Savepoint,
+    ScanRange, Table, TableDefinition, Trx, TrxOptions,
 };
 
 const ID: usize = 0;
@@ -55,6 +55,8 @@ struct World {
     open: Vec<Open>,
     /// The key is text in which case does not count.
     text_key: bool,
+    /// The trees of the key and of two indexes descend.
+    descends: bool,
 }
 
 /// An index in which the long column has a prefix only.
@@ -73,10 +75,14 @@ fn array_index() -> IndexDefinition {
     index
 }
 
-fn definition(text_key: bool) -> TableDefinition {
+fn definition(text_key: bool, descends: bool) -> TableDefinition {
     let id = match text_key {
         true => ColumnType::VarChar { chars: 300, collation: CollationId::UTF8MB4_GENERAL_CI },
         false => ColumnType::Int { bytes: 4, unsigned: true },
+    };
+    let first_descends = |mut index: IndexDefinition| {
+        index.parts[0].order = PartOrder::of(descends);
+        index
     };
     TableDefinition {
         database: "d".into(),
@@ -95,10 +101,10 @@ fn definition(text_key: bool) -> TableDefinition {
             Column::new("r", ColumnType::Blob { size: LobSize::Long }, true),
         ],
         indexes: vec![
-            index("PRIMARY", true, &[0]),
-            index("a", false, &[1]),
+            first_descends(index("PRIMARY", true, &[0])),
+            first_descends(index("a", false, &[1])),
             index("u", true, &[2]),
-            index("b", false, &[4, 1]),
+            first_descends(index("b", false, &[4, 1])),
             IndexDefinition { fulltext: Some(Tokenizer::default()), ..index("w", false, &[3, 5]) },
             array_index(),
         ],
@@ -116,8 +122,10 @@ impl World {
         let engine = Engine::open(shared, config.clone()).unwrap();
         engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
         let text_key = random.chance(3);
-        engine.create_table(definition(text_key), &TrxOptions::default()).unwrap();
-        World { random, disk, config, engine: Some(engine), committed: Rows::new(), open: Vec::new(), text_key }
+        let descends = random.chance(3);
+        engine.create_table(definition(text_key, descends), &TrxOptions::default()).unwrap();
+        let (engine, committed, open) = (Some(engine), Rows::new(), Vec::new());
+        World { random, disk, config, engine, committed, open, text_key, descends }
     }
 
     fn engine(&self) -> &Arc<Engine> {
@@ -421,14 +429,19 @@ impl World {
                 false => values_of(&row),
             });
         }
-        let in_range = |values: &&Values| match lower {
-            Bound::Unbounded => true,
-            Bound::Included(_) => values[1].as_deref() >= part[0],
-            Bound::Excluded(_) => values[1].as_deref() > part[0],
+        let descends = self.descends;
+        let in_range = |values: &&Values| {
+            let order = values[1].as_deref().cmp(&part[0]);
+            let order = if descends { order.reverse() } else { order };
+            match lower {
+                Bound::Unbounded => true,
+                Bound::Included(_) => order.is_ge(),
+                Bound::Excluded(_) => order.is_gt(),
+            }
         };
         let mut expected: Vec<Values> = visible.values().filter(in_range).cloned().collect();
         // Order by the index: its column, then the key.
-        expected.sort_by_cached_key(|values| {
+        let place = |values: &Values| {
             let cut = |value: &Option<Vec<u8>>| {
                 value.as_ref().map(|value| match column {
                     4 => value[..value.len().min(20)].to_vec(),
@@ -442,6 +455,12 @@ impl World {
                 4 => (cut(&values[4]), values[1].clone(), id),
                 _ => (cut(&values[column]), None, id),
             }
+        };
+        let first_descends = descends && column != 2;
+        expected.sort_by(|left, right| {
+            let (left, right) = (place(left), place(right));
+            let of = |order: std::cmp::Ordering, descends: bool| if descends { order.reverse() } else { order };
+            of(left.0.cmp(&right.0), first_descends).then(left.1.cmp(&right.1)).then(of(left.2.cmp(&right.2), descends))
         });
         if reverse {
             expected.reverse();
@@ -588,7 +607,7 @@ fn threads_purge_and_rollback_leave_whole_trees() {
     Engine::create(disk.clone(), &config).unwrap();
     let engine = Engine::open(disk, config).unwrap();
     engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
-    let table = engine.create_table(definition(false), &TrxOptions::default()).unwrap();
+    let table = engine.create_table(definition(false, false), &TrxOptions::default()).unwrap();
     let stop = AtomicBool::new(false);
     let all = ColumnSet::first(COLUMNS);
     std::thread::scope(|scope| {

@@ -456,6 +456,25 @@ impl Collation {
         }
     }
 
+    /// A character of which many behind a prefix stand behind nearly all texts that begin with it: good for estimates. None:
+    /// no one knows.
+    pub fn greatest(&self) -> Option<u32> {
+        /// What weighs most, or may: the last character, the last of the plane that most texts keep to, and the one that
+        /// stands for what is unknown, which Unicode's own order has last.
+        const CANDIDATES: [u32; 3] = [0xFFFD, 0xFFFF, 0x10_FFFF];
+        let encoded = |code_point: u32| {
+            let mut bytes = Vec::new();
+            self.charset.encode_char(code_point, &mut bytes).then_some(bytes)
+        };
+        let heaviest = |a: &u32, b: &u32| self.compare(&encoded(*a).unwrap_or_default(), &encoded(*b).unwrap_or_default());
+        match self.rule {
+            Rule::Rewritten(_) | Rule::Multi(_) | Rule::BinMulti => None,
+            Rule::Table(_) | Rule::Tabled(_) => (0..=0xFF).max_by(heaviest),
+            Rule::BinBytes | Rule::Binary => Some(0xFF),
+            _ => CANDIDATES.into_iter().filter(|code_point| encoded(*code_point).is_some()).max_by(heaviest),
+        }
+    }
+
     /// Whether a character may have several weights.
     pub fn expands(&self) -> bool {
         match self.rule {

@@ -5,7 +5,7 @@ use format::record::Length;
 use format::value::{ColumnType, GeometryType};
 use storage::Table;
 use storage::schema::foreign_key::begins_with;
-use storage::schema::{Column, ColumnDefault, IndexDefinition, IndexPart, same_name};
+use storage::schema::{Column, ColumnDefault, IndexDefinition, IndexPart, PartOrder, same_name};
 
 use super::copy::Source;
 use super::{Context, check_name, check_not_reserved, computed, fulltext};
@@ -53,7 +53,7 @@ pub fn index(
             make_not_null(&mut columns[ordinal]);
         }
         let elements = part.elements.clone();
-        parts.push(IndexPart { prefix_chars, descending: part.descending, elements, ..IndexPart::new(ordinal) });
+        parts.push(IndexPart { column: ordinal, prefix_chars, order: PartOrder::of(part.descending), elements });
     }
     if !is_fulltext {
         check_length(context, columns, &parts)?;
@@ -251,7 +251,7 @@ pub fn serves(index: &IndexDefinition, generated: &IndexDefinition) -> bool {
     let columns: Vec<usize> = generated.parts.iter().map(|part| part.column).collect();
     !index.has_several_entries()
         && begins_with(&index.parts, &columns)
-        && index.parts[..columns.len()].iter().all(|part| !part.descending)
+        && index.parts[..columns.len()].iter().all(|part| !part.order.is_declared_descending())
 }
 
 /// An index that was made for a foreign key is dropped when a statement adds one that can replace it, as in MySQL.

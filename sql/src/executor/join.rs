@@ -540,7 +540,7 @@ impl<'a> Runner<'a> {
         ranges.build(table, index, parts, self.context, row)?;
         for at in 0..ranges.len() {
             let at = if reverse { ranges.len() - 1 - at } else { at };
-            let stop = if reverse { None } else { ranges.stop_prefix() };
+            let stop = ranges.stop_prefix(reverse);
             let exact = ranges.exact;
             let go_on =
                 ranges.with_range(at, reverse, |range| self.cursor(read, index, range, exact, stop, row, next))?;

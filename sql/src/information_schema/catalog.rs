@@ -502,7 +502,7 @@ pub const STATISTICS: VirtualTable = VirtualTable {
                         optional((!column.is_hidden()).then_some(&column.name)),
                         match index.fulltext {
                             Some(_) => Value::Null,
-                            None => string(if part.descending { "D" } else { "A" }),
+                            None => string(if part.order.is_declared_descending() { "D" } else { "A" }),
                         },
                         distinct.map_or(Value::Null, |count| Value::UInt(*count)),
                         match geometry {

@@ -38,8 +38,8 @@ pub struct Several<'k> {
     /// The places in `open` of scans with a row in hand, as a heap: the first has the next row.
     heap: Vec<usize>,
     ordered: bool,
-    /// The columns whose order that is.
-    order: Vec<usize>,
+    /// The columns whose order that is, and whether larger values come first.
+    order: Vec<(usize, bool)>,
     /// The place in `open` of the scan whose row was given last.
     current: Option<usize>,
     filter: Option<Arc<RowFilter>>,
@@ -66,7 +66,7 @@ impl<'k> Several<'k> {
         let ordered = ordered && !described.is_hidden() && partitions.len() > 1;
         let mut columns = columns;
         let order = if ordered { order_of(table, index) } else { Vec::new() };
-        order.iter().for_each(|column| columns.insert(*column));
+        order.iter().for_each(|(column, _)| columns.insert(*column));
         let mut left: Vec<usize> = partitions.iter().collect();
         left.reverse();
         Several {
@@ -161,8 +161,11 @@ impl<'k> Several<'k> {
     fn precedes(&self, a: usize, b: usize) -> bool {
         let (a, b) = (&self.open[a], &self.open[b]);
         let mut order = Ordering::Equal;
-        for &ordinal in &self.order {
+        for &(ordinal, descends) in &self.order {
             order = compare(&self.table.columns[ordinal], a.row.get(ordinal), b.row.get(ordinal));
+            if descends {
+                order = order.reverse();
+            }
             if order != Ordering::Equal {
                 break;
             }
@@ -216,18 +219,18 @@ impl<'k> Several<'k> {
 }
 
 /// The columns by which the entries of an index are ordered: its own, and those of the clustered index.
-fn order_of(table: &Table, index: usize) -> Vec<usize> {
+fn order_of(table: &Table, index: usize) -> Vec<(usize, bool)> {
     let (own, clustered) = (&table.indexes[index].parts, &table.indexes[0]);
     let behind = clustered.parts.iter().filter(|_| !clustered.is_hidden());
-    let mut order = Vec::new();
+    let mut order: Vec<(usize, bool)> = Vec::new();
     for part in own.iter().chain(behind) {
-        if order.contains(&part.column) {
+        if order.iter().any(|(column, _)| *column == part.column) {
             continue;
         }
         if part.prefix_chars.is_some() {
             break;
         }
-        order.push(part.column);
+        order.push((part.column, part.order.descends()));
     }
     order
 }

@@ -41,7 +41,7 @@ pub enum Access {
     Scan { index: usize, reverse: bool },
     /// At most one row: a full key of a unique index.
     Point { index: usize, key: Vec<KeyExpr> },
-    /// Parts of an index.
+    /// Parts of an index. What follows a LIKE's beginning is read upward, so that the scan can stop behind it.
     Range { index: usize, parts: Vec<PartRange>, reverse: bool },
     /// What a search finds, the most relevant first.
     Fulltext(Box<FulltextAccess>),
@@ -105,6 +105,8 @@ const ROWS_UNKNOWN: f64 = 1000.0;
 const LOOKUP_COST: f64 = 3.0;
 /// A table may have grown since its rows were counted: reading all of it is never taken to be cheaper than this.
 pub const SCAN_ROWS_MIN: f64 = 100.0;
+/// How much more reading all of a table is taken to cost where a hint says FORCE INDEX.
+pub const FORCED_AWAY: f64 = 1000.0;
 /// Share of the rows that a search is taken to find.
 const FOUND_SHARE: f64 = 0.02;
 /// Share of an interval that nothing is known about.
@@ -184,12 +186,14 @@ pub fn choices(
     let mut whole: Vec<usize> = vec![0];
     let is_small = |number: &usize| !source.is_changed && allowed[*number] && is_covering(source, table, *number);
     whole.extend((1..table.indexes.len()).filter(is_small));
+    let has_others = !choices.is_empty() || whole.len() > 1;
     for number in whole {
         let covering = number != 0;
         let scanned = total.max(SCAN_ROWS_MIN);
         let mut cost = if covering { scanned * 0.7 } else { scanned };
-        if forced && !(choices.is_empty() && number == 0) {
-            cost *= 1000.0;
+        // The first is the whole table, which may not be among the indexes that are named.
+        if forced && !allowed[number] && has_others {
+            cost *= FORCED_AWAY;
         }
         choices.push(Choice {
             access: Access::Scan { index: number, reverse: false },
@@ -360,6 +364,12 @@ pub fn distinct_values(context: &PlanContext<'_>, source: &Source, column: usize
     statistics.distinct.get(number)?.first().map(|distinct| *distinct as f64)
 }
 
+/// Whether a hint says FORCE INDEX and names this one.
+pub fn is_forced(context: &PlanContext<'_>, source: &Source, table: &Table, number: usize) -> bool {
+    let (allowed, forced) = allowed_indexes(context, source, table);
+    forced && allowed[number]
+}
+
 /// An access that yields an index's order: `number` scanned whole.
 pub fn scan_choice(context: &PlanContext<'_>, source: &Source, table: &Arc<Table>, number: usize) -> Option<Choice> {
     let (allowed, _) = allowed_indexes(context, source, table);
@@ -518,12 +528,22 @@ fn match_index(
     if let Some(share) = interval {
         rows = (rows * share.min(1.0)).max(1.0);
     }
-    let access = Access::Range { index: number, parts, reverse: false };
+    let reverse = like_part(&parts).is_some_and(|at| index.parts[at].order.descends());
+    let access = Access::Range { index: number, parts, reverse };
     if let Some(counted) = estimate(context, table, &access) {
         rows = counted.max(1.0);
     }
     let rows = rows.min(total.max(ROWS_UNKNOWN.min(total)));
     Some(Choice { access, rows, cost: 0.0, covering: false, answered, possible_keys: vec![], fixed_parts })
+}
+
+/// Which part of an index a LIKE restricts.
+pub fn like_part(parts: &[PartRange]) -> Option<usize> {
+    let has_like = |part: &PartRange| match part {
+        PartRange::Intervals(list) => list.iter().any(|interval| interval.like.is_some()),
+        PartRange::Points(_) => false,
+    };
+    parts.iter().position(has_like)
 }
 
 /// Looks into the index, where the range is made of values that are known now.
@@ -535,7 +555,10 @@ fn estimate(context: &PlanContext<'_>, table: &Arc<Table>, access: &Access) -> O
             PartRange::Points(points) => points.iter().all(|point| constant(&point.expr)),
             PartRange::Intervals(intervals) => intervals.iter().all(|interval| {
                 let bound = |bound: &Option<(KeyExpr, bool)>| bound.as_ref().is_none_or(|(key, _)| constant(&key.expr));
-                interval.like.is_none() && bound(&interval.lower) && bound(&interval.upper)
+                let like = |(pattern, escape): &(Expr, Option<Expr>)| {
+                    constant(pattern) && escape.as_ref().is_none_or(&constant)
+                };
+                interval.like.as_ref().is_none_or(like) && bound(&interval.lower) && bound(&interval.upper)
             }),
         };
         if !all {
@@ -545,7 +568,7 @@ fn estimate(context: &PlanContext<'_>, table: &Arc<Table>, access: &Access) -> O
     if table.partitions().len() > ESTIMATED_PARTITIONS_MAX {
         return None;
     }
-    let mut ranges = KeyRanges::default();
+    let mut ranges = KeyRanges::to_count();
     ranges.build(table, *index, parts, context.eval, &NoFields).ok()?;
     if !ranges.exact {
         return None;

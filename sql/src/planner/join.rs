@@ -548,6 +548,8 @@ impl Planner<'_, '_> {
                 }
             }
             let filtered = !conditions.is_empty();
+            let is_forced = |number: usize| access::is_forced(self.context, source, stored, number);
+            let mut has_forced_order = false;
             for choice in &mut choices {
                 let ordered = wanted.direction(stored, source.slot_base, &choice.access, choice.fixed_parts).is_some();
                 match (ordered, wanted.limit) {
@@ -560,6 +562,13 @@ impl Planner<'_, '_> {
                     (true, None) => {}
                     (false, _) => choice.cost += 0.1 * choice.rows * choice.rows.max(2.0).log2() * 0.2 + 0.05,
                 }
+                let Access::Scan { index, .. } = choice.access else { continue };
+                has_forced_order |= ordered && !source.hints.is_empty() && is_forced(index);
+            }
+            if has_forced_order {
+                let is_table = |choice: &&mut Choice| matches!(choice.access, Access::Scan { index: 0, .. });
+                let tables = choices.iter_mut().filter(is_table).filter(|_| !is_forced(0));
+                tables.for_each(|choice| choice.cost *= access::FORCED_AWAY);
             }
         }
         choices

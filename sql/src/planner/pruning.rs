@@ -87,8 +87,7 @@ impl Ranges {
             }
             break;
         }
-        let part =
-            |column: &usize| IndexPart { column: *column, prefix_chars: None, descending: false, elements: None };
+        let part = |column: &usize| IndexPart::new(*column);
         (!parts.is_empty()).then(|| Ranges { columns: columns.iter().map(part).collect(), parts })
     }
 

@@ -111,7 +111,7 @@ impl<'a, 'c> Estimator<'a, 'c> {
         let mut ranges = KeyRanges::default();
         let part = IndexPart::new(column);
         ranges.build_over(&table.columns, &[part], &[range], self.context.eval, &NoFields).ok()?;
-        if let Some((_, beginning)) = ranges.stop_prefix() {
+        if let Some((_, beginning)) = ranges.stop_prefix(false) {
             return Some(histogram.share_of_beginning(ty, beginning));
         }
         let one = |at: usize| ranges.with_range(at, false, |range| histogram.share(ty, range));

@@ -3,7 +3,7 @@
 use format::value::Value;
 use storage::Table;
 
-use super::access::Access;
+use super::access::{Access, like_part};
 use super::fulltext::slot_of;
 use super::logical::Nest;
 use super::range::PartRange;
@@ -98,16 +98,13 @@ impl WantedOrder {
             if several.is_some_and(|at| at < fixed) {
                 return None;
             }
-            let likes = parts.iter().any(|part| match part {
-                PartRange::Intervals(list) => list.iter().any(|interval| interval.like.is_some()),
-                PartRange::Points(_) => false,
-            });
-            if likes && self.columns.iter().any(|(_, descending)| *descending) {
-                return None;
-            }
         }
+        // A scan of what follows a LIKE's beginning has its direction.
+        let mut direction = match access {
+            Access::Range { parts, .. } => like_part(parts).map(|at| index.parts[at].order.descends()),
+            _ => None,
+        };
         let mut wanted = self.columns.iter().filter(|(slot, _)| !self.constant.contains(slot)).peekable();
-        let mut direction = None;
         // The clustered key follows the parts of a secondary index.
         let clustered = table.indexes[0].parts.iter().filter(|_| !index.clustered);
         let parts = index.parts.iter().chain(clustered).enumerate();
@@ -117,10 +114,11 @@ impl WantedOrder {
                 break;
             }
             if slot == slot_base + part.column {
-                if direction.is_some_and(|direction| direction != descending) {
+                let backward = descending != part.order.descends();
+                if direction.is_some_and(|direction| direction != backward) {
                     return None;
                 }
-                direction = Some(descending);
+                direction = Some(backward);
                 wanted.next();
             } else if at >= fixed && !self.constant.contains(&(slot_base + part.column)) {
                 return None;
@@ -149,7 +147,7 @@ pub fn settle_order(plan: &mut SelectPlan, steps: &mut [Step], wanted: &WantedOr
     if wanted.columns.iter().any(|(slot, _)| !slots.contains(slot)) {
         return;
     }
-    let Some(descending) = wanted.direction(table, source.slot_base, &step.access, fixed) else { return };
+    let Some(backward) = wanted.direction(table, source.slot_base, &step.access, fixed) else { return };
     if let Access::Point { .. } = step.access
         && plan.sources.len() > 1
         && wanted.extreme
@@ -157,7 +155,7 @@ pub fn settle_order(plan: &mut SelectPlan, steps: &mut [Step], wanted: &WantedOr
         return;
     }
     match &mut step.access {
-        Access::Scan { reverse, .. } | Access::Range { reverse, .. } => *reverse = descending,
+        Access::Scan { reverse, .. } | Access::Range { reverse, .. } => *reverse = backward,
         _ => {}
     }
     if wanted.extreme {

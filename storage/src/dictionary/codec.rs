@@ -15,7 +15,7 @@ use super::describe::Identity;
 use crate::error::{Error, Result};
 use crate::schema::{
     AtomicWrites, Check, Column, ColumnDefault, Compression, FieldColumn, ForeignKey, Generated, IndexDefinition,
-    IndexPart, PartitionDefinition, Partitioning, ReferentialAction, RowFormat, RowVersions, TableOptions,
+    IndexPart, PartOrder, PartitionDefinition, Partitioning, ReferentialAction, RowFormat, RowVersions, TableOptions,
     VersionedField,
 };
 
@@ -23,8 +23,8 @@ use crate::schema::{
 /// behind them; version 3 did not tell whether a column's collation was written and an index was made for a foreign
 /// key; version 4 did not tell BOOL from TINYINT; version 5 had neither CHECK constraints nor ZEROFILL nor generated
 /// columns; version 6 had no partitions, and no full-text and multi-valued indexes; version 7 had no row versions;
-/// version 8 did not tell which files are discarded.
-const VERSION: u8 = 9;
+/// version 8 did not tell which files are discarded; up to version 9 all trees ascended, whatever their indexes declared.
+const VERSION: u8 = 10;
 
 /// Appends to bytes.
 #[derive(Default)]
@@ -513,7 +513,11 @@ pub fn write_index(index: &IndexDefinition) -> Vec<u8> {
     for part in &index.parts {
         out.u16(part.column as u16);
         out.u32(part.prefix_chars.unwrap_or(0));
-        out.u8(part.descending as u8);
+        out.u8(match part.order {
+            PartOrder::Ascending => 0,
+            PartOrder::Descending => 1,
+            PartOrder::DescendingInName => 2,
+        });
     }
     out.u8(index.generated as u8);
     for part in &index.parts {
@@ -542,7 +546,13 @@ pub fn read_index(bytes: &[u8]) -> Result<IndexDefinition> {
         parts.push(IndexPart {
             column: from.u16()? as usize,
             prefix_chars: Some(from.u32()?).filter(|chars| *chars != 0),
-            descending: from.bool()?,
+            order: match from.u8()? {
+                0 => PartOrder::Ascending,
+                1 if from.version < 10 => PartOrder::DescendingInName,
+                1 => PartOrder::Descending,
+                2 if from.version >= 10 => PartOrder::DescendingInName,
+                _ => return Err(damaged()),
+            },
             elements: None,
         });
     }
@@ -712,7 +722,7 @@ mod tests {
         let index = IndexDefinition {
             name: "i".into(),
             unique: true,
-            parts: vec![IndexPart { column: 3, prefix_chars: Some(10), descending: false, elements: None }],
+            parts: vec![IndexPart { column: 3, prefix_chars: Some(10), order: PartOrder::Descending, elements: None }],
             algorithm: Some("BTREE".into()),
             generated: true,
             ..IndexDefinition::default()
@@ -721,7 +731,17 @@ mod tests {
         assert_eq!(read_index(&written).unwrap(), index);
         let mut third = written[..written.len() - 1].to_vec();
         third[0] = 3;
-        assert_eq!(read_index(&third).unwrap(), IndexDefinition { generated: false, ..index });
+        let ascends = |mut index: IndexDefinition| {
+            index.parts[0].order = PartOrder::DescendingInName;
+            index
+        };
+        assert_eq!(read_index(&third).unwrap(), ascends(IndexDefinition { generated: false, ..index.clone() }));
+        // The order of a tree stays, whichever version writes its row next.
+        let mut ninth = written.clone();
+        ninth[0] = 9;
+        let old = read_index(&ninth).unwrap();
+        assert_eq!(old, ascends(index));
+        assert_eq!(read_index(&write_index(&old)).unwrap(), old);
     }
 
     #[test]

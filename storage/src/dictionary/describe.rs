@@ -153,9 +153,7 @@ fn describe_one(definition: &TableDefinition, identity: &Identity) -> Result<Tab
         let several = asked.has_several_entries();
         let field_of_column = (0..definition.columns.len() as u16)
             .map(|column| {
-                let whole = |field: &IndexField| {
-                    !several && field.source == FieldSource::Column(column) && field.prefix_bytes.is_none()
-                };
+                let whole = |field: &IndexField| !several && field.is_whole(FieldSource::Column(column));
                 fields.iter().position(whole).map(|at| at as u16)
             })
             .collect();
@@ -216,6 +214,7 @@ fn declared(definition: &TableDefinition, index: &IndexDefinition) -> Vec<IndexF
             source: FieldSource::Column(part.column as u16),
             prefix_bytes: chars.map(|chars| prefix_bytes(ty, chars)),
             prefix_chars: chars,
+            descending: part.order.descends(),
         }
     };
     index.parts.iter().map(field).collect()
@@ -239,7 +238,7 @@ fn prefix_bytes(ty: &ColumnType, chars: u32) -> u32 {
 }
 
 fn whole(source: FieldSource) -> IndexField {
-    IndexField { source, prefix_bytes: None, prefix_chars: None }
+    IndexField { source, prefix_bytes: None, prefix_chars: None, descending: false }
 }
 
 fn clustered(
@@ -255,7 +254,8 @@ fn clustered(
     fields.push(whole(FieldSource::TrxId));
     fields.push(whole(FieldSource::RollPtr));
     let columns = (0..definition.columns.len() as u16).map(|column| whole(FieldSource::Column(column)));
-    let others: Vec<IndexField> = columns.filter(|field| !fields[..key].contains(field)).collect();
+    let is_in_key = |field: &IndexField| fields[..key].iter().any(|own| own.is_whole(field.source));
+    let others: Vec<IndexField> = columns.filter(|field| !is_in_key(field)).collect();
     match row_versions {
         None => fields.extend(others),
         Some(versions) => fields.extend(versioned(versions, &others)?),
@@ -289,8 +289,7 @@ fn versioned(versions: &RowVersions, columns: &[IndexField]) -> Result<Vec<Index
 fn secondary(definition: &TableDefinition, asked: &IndexDefinition, key: &[IndexField]) -> (Vec<IndexField>, usize) {
     let mut fields = declared(definition, asked);
     for field in key {
-        let present = fields.iter().any(|own| own.source == field.source && own.prefix_bytes.is_none());
-        if !present {
+        if !fields.iter().any(|own| own.is_whole(field.source)) {
             fields.push(*field);
         }
     }

@@ -6,7 +6,6 @@
 
 //! Only ALTER TABLE may lower it, as far as the existing rows allow: [`after_alter`] computes the value.
 
-use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -157,7 +156,7 @@ fn largest_of_file(
     interrupt: &Arc<Interrupt>,
 ) -> Result<u64> {
     let columns: ColumnSet = [column].into_iter().collect();
-    let range = ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: true };
+    let range = ScanRange { reverse: !table.indexes[index].parts[0].order.descends(), ..ScanRange::ALL };
     let mut trx = Transaction::new(Isolation::RepeatableRead, interrupt.clone(), std::time::Duration::ZERO);
     let mut scan = row::Scan::new(table, index, ReadMode::Consistent, &columns, &range);
     let mut row = Row::new();

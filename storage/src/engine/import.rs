@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 use crate::io::{Caching, Disk, OpenMode};
 use crate::lock::Interrupt;
 use crate::row;
-use crate::schema::{self, Column, FieldSource, Row, RowVersions, TableDefinition, same_name};
+use crate::schema::{self, Column, FieldSource, PartOrder, Row, RowVersions, TableDefinition, same_name};
 use crate::tablespace::ForeignFile;
 
 /// Pages behind the fixed ones among which the root of the clustered index is looked for: MySQL 8.0 puts its own
@@ -60,12 +60,20 @@ pub(super) struct Source {
 /// Who has written the records of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writer {
-    /// An instance of ours: VIRTUAL columns are stored, and trees are ascending.
+    /// An instance of ours: VIRTUAL columns are stored.
     Own,
-    /// InnoDB: VIRTUAL columns are not stored, and DESC decides the order.
+    /// The same of a version that made ascending trees only.
+    OwnAscending,
+    /// InnoDB: VIRTUAL columns are not stored.
     InnoDb,
     /// The same with [`DOCUMENT_ID`].
     InnoDbWithDocuments,
+}
+
+impl Writer {
+    fn is_own(self) -> bool {
+        matches!(self, Writer::Own | Writer::OwnAscending)
+    }
 }
 
 /// One way to read the records of a clustered index.
@@ -88,6 +96,9 @@ impl Source {
             Some(own) => {
                 let damaged = |error: Error| Error::Foreign(format!("{}: {error}", description_path(table)).into());
                 let versions = codec::read_rows_of_versions(own).map_err(damaged)?;
+                if has_descending_key(table) {
+                    forms.push(Form::of(table, Writer::OwnAscending, versions.clone())?);
+                }
                 forms.push(Form::of(table, Writer::Own, versions)?);
             }
             None => {
@@ -95,6 +106,9 @@ impl Source {
                 forms.push(Form::of(table, Writer::InnoDbWithDocuments, None)?);
                 // What InnoDB could read, an instance of ours may have written, too.
                 forms.push(Form::of(table, Writer::Own, None)?);
+                if has_descending_key(table) {
+                    forms.push(Form::of(table, Writer::OwnAscending, None)?);
+                }
             }
         }
         if let Some(described) = &described {
@@ -140,9 +154,8 @@ fn read_description(disk: &dyn Disk, path: &str) -> Result<Option<Description>> 
 impl Form {
     /// How the server that wrote the file reads it: only the clustered index counts.
     fn of(table: &schema::Table, writer: Writer, row_versions: Option<Box<RowVersions>>) -> Result<Form> {
-        let is_stored = |column: &Column| {
-            writer == Writer::Own || column.generated.as_ref().is_none_or(|generated| generated.stored)
-        };
+        let is_stored =
+            |column: &Column| writer.is_own() || column.generated.as_ref().is_none_or(|generated| generated.stored);
         let kept: Vec<usize> = (0..table.columns.len()).filter(|at| is_stored(&table.columns[*at])).collect();
         let mut columns: Vec<Column> = kept.iter().map(|at| table.columns[*at].clone()).collect();
         if writer == Writer::InnoDbWithDocuments && table.column(DOCUMENT_ID).is_none() {
@@ -155,6 +168,12 @@ impl Form {
         for part in clustered.iter_mut().flat_map(|index| &mut index.parts) {
             let at = kept.iter().position(|at| *at == part.column);
             part.column = at.ok_or_else(|| Error::SchemaMismatch("a VIRTUAL column is in the primary key".into()))?;
+            if part.order.is_declared_descending() {
+                part.order = match writer {
+                    Writer::OwnAscending => PartOrder::DescendingInName,
+                    _ => PartOrder::Descending,
+                };
+            }
         }
         let described = |column: &Column| (column.name.clone(), Type::of(&column.ty, column.nullable));
         let definition = TableDefinition {
@@ -184,16 +203,8 @@ impl Form {
             }
             _ => None,
         };
-        let mut layout = row::layout(&written, index);
-        if writer != Writer::Own && index.parts.iter().any(|part| part.descending) {
-            let mut fields = layout.fields().to_vec();
-            for (field, part) in fields.iter_mut().zip(&index.parts) {
-                *field = field.descending(part.descending);
-            }
-            layout = Layout::clustered(fields, index.unique_fields);
-        }
         Ok(Form {
-            layout,
+            layout: row::layout(&written, index),
             columns: (0..index.fields.len()).map(column).collect(),
             described: written.columns.iter().map(described).collect(),
         })
@@ -221,6 +232,10 @@ impl Form {
         }
         Ok(())
     }
+}
+
+fn has_descending_key(table: &schema::Table) -> bool {
+    table.clustered().parts.iter().any(|part| part.order.is_declared_descending())
 }
 
 /// The root of the clustered index, which every server makes first.

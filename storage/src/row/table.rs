@@ -91,6 +91,8 @@ pub fn layout(table: &schema::Table, index: &Index) -> Layout {
                 }
             }
         })
+        .zip(&index.fields)
+        .map(|(layout, field)| layout.descending(field.descending))
         .collect();
     if !index.clustered {
         return Layout::secondary(fields);

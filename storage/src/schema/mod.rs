@@ -231,8 +231,7 @@ pub struct IndexPart {
     pub column: usize,
     /// Only the first characters (bytes, for binary types) are in the index.
     pub prefix_chars: Option<u32>,
-    /// Kept for SHOW CREATE TABLE; the tree is ascending and is read backwards.
-    pub descending: bool,
+    pub order: PartOrder,
     /// The column holds arrays of values of this type (see `format::value::array`), and each element has an entry. At
     /// most one part of an index is such a part.
     pub elements: Option<ColumnType>,
@@ -241,7 +240,35 @@ pub struct IndexPart {
 impl IndexPart {
     /// A whole column, ascending.
     pub fn new(column: usize) -> IndexPart {
-        IndexPart { column, prefix_chars: None, descending: false, elements: None }
+        IndexPart { column, prefix_chars: None, order: PartOrder::Ascending, elements: None }
+    }
+}
+
+/// How the entries of an index follow each other where a part of it tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum PartOrder {
+    #[default]
+    Ascending,
+    /// Larger values come first, and NULL last.
+    Descending,
+    /// Declared as DESC by a version that made ascending trees only. The index stays so until it is made anew.
+    DescendingInName,
+}
+
+impl PartOrder {
+    /// The order of a new index.
+    pub fn of(descending: bool) -> PartOrder {
+        if descending { PartOrder::Descending } else { PartOrder::Ascending }
+    }
+
+    /// Whether the definition says DESC.
+    pub fn is_declared_descending(self) -> bool {
+        self != PartOrder::Ascending
+    }
+
+    /// Whether the tree has larger values first.
+    pub fn descends(self) -> bool {
+        self == PartOrder::Descending
     }
 }
 
@@ -314,6 +341,15 @@ pub struct IndexField {
     /// At most this many bytes of the column are in the index; `prefix_chars` times the charset's longest character.
     pub prefix_bytes: Option<u32>,
     pub prefix_chars: Option<u32>,
+    /// Larger values first.
+    pub descending: bool,
+}
+
+impl IndexField {
+    /// Whether it holds all of what another field holds a part of, or all of, too.
+    pub fn is_whole(&self, source: FieldSource) -> bool {
+        self.source == source && self.prefix_bytes.is_none()
+    }
 }
 
 /// Where a field of an index comes from.

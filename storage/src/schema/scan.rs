@@ -42,7 +42,8 @@ pub enum IfLocked {
 /// The part of an index to scan, and the direction.
 ///
 /// A bound is a prefix of the index's parts: `Included` takes in every key that begins with it, `Excluded` leaves all
-/// of these out. The values are stored bytes; NULL sorts before everything.
+/// of these out. The values are stored bytes; NULL sorts before everything. Both ends are in the order of the index:
+/// where a part descends, the lower end has the larger value of it, and NULL sorts behind everything.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanRange<'a> {
     pub lower: Bound<&'a [Option<&'a [u8]>]>,

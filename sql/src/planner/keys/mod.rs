@@ -44,7 +44,7 @@ enum Edge {
     Excluded { first: u32, count: u32 },
 }
 
-/// The ranges of one access, in the index's order, without overlaps.
+/// The ranges of one access, in the index's order, without overlaps. Where a part descends, larger values come first.
 #[derive(Default, Debug)]
 pub struct KeyRanges {
     bytes: Vec<u8>,
@@ -56,9 +56,23 @@ pub struct KeyRanges {
     tails: Vec<(TailEdge, TailEdge)>,
     /// Every value was converted without widening a range: the conditions that the access answers hold for all rows.
     pub exact: bool,
-    /// A scan may stop when this column no longer begins with these bytes: (column, bytes).
-    pub stop: Option<(usize, u32, u32)>,
+    /// Where the scan of a LIKE's rows may stop.
+    stop: Option<Stop>,
+    /// The ranges are counted and not read: those of a LIKE end where nearly all of its rows do.
+    counts: bool,
 }
+
+/// A scan in the direction in which values rise may stop when this column no longer begins with these bytes.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    column: usize,
+    bytes: (u32, u32),
+    /// Whether values rise in a backward scan.
+    backward: bool,
+}
+
+/// Of the characters that weigh most so many stand behind any text that is met.
+const GREATEST_CHARS: usize = 8;
 
 /// A bound of the last part.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +85,11 @@ enum TailEdge {
 }
 
 impl KeyRanges {
+    /// Ranges to estimate rows by.
+    pub fn to_count() -> KeyRanges {
+        KeyRanges { counts: true, ..KeyRanges::default() }
+    }
+
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
@@ -166,9 +185,11 @@ impl KeyRanges {
         }
     }
 
-    /// The bytes at which a LIKE scan may stop.
-    pub fn stop_prefix(&self) -> Option<(usize, &[u8])> {
-        self.stop.map(|(column, from, to)| (column, &self.bytes[from as usize..to as usize]))
+    /// The column and the bytes at which a LIKE scan in this direction may stop.
+    pub fn stop_prefix(&self, reverse: bool) -> Option<(usize, &[u8])> {
+        let stop = self.stop.filter(|stop| stop.backward == reverse)?;
+        let (from, to) = stop.bytes;
+        Some((stop.column, &self.bytes[from as usize..to as usize]))
     }
 
     /// Makes the ranges of an access.
@@ -217,7 +238,11 @@ impl KeyRanges {
                     }
                     if self.points.len() - first > 1 {
                         let (bytes, ty) = (&self.bytes, &column.ty);
-                        self.points[first..].sort_unstable_by(|a, b| compare_parts(bytes, ty, a, b));
+                        let descends = part.order.descends();
+                        self.points[first..].sort_unstable_by(|a, b| {
+                            let order = compare_parts(bytes, ty, a, b);
+                            if descends { order.reverse() } else { order }
+                        });
                         let mut kept = first + 1;
                         for at in first + 1..self.points.len() {
                             let same = compare_parts(&self.bytes, &column.ty, &self.points[kept - 1], &self.points[at])
@@ -235,7 +260,7 @@ impl KeyRanges {
                     }
                 }
                 PartRange::Intervals(intervals) => {
-                    let usable = self.tail(intervals, part.column, column, part.prefix_chars, context, row)?;
+                    let usable = self.tail(intervals, part, column, context, row)?;
                     if !usable {
                         self.exact = false;
                         self.tails.clear();
@@ -246,6 +271,10 @@ impl KeyRanges {
                     }
                     if part.prefix_chars.is_some() {
                         self.exact = false;
+                    }
+                    if part.order.descends() {
+                        self.tails.reverse();
+                        self.tails.iter_mut().for_each(|(lower, upper)| std::mem::swap(lower, upper));
                     }
                     has_tail = true;
                     break;
@@ -324,16 +353,16 @@ impl KeyRanges {
         }
     }
 
-    /// The intervals of the last part. False: not usable.
+    /// The intervals of the last part, by their values upward. False: not usable.
     fn tail(
         &mut self,
         intervals: &[Interval],
-        number: usize,
+        part: &IndexPart,
         column: &Column,
-        prefix_chars: Option<u32>,
         context: &EvalContext<'_>,
         row: &dyn Fields,
     ) -> Result<bool> {
+        let prefix_chars = part.prefix_chars;
         let not_null = if column.nullable { TailEdge::NotNull } else { TailEdge::Open };
         for interval in intervals {
             if let Some((pattern, escape)) = &interval.like {
@@ -345,9 +374,14 @@ impl KeyRanges {
                 let Some((from, to, lower)) = self.like(&pattern, escape.as_ref(), &column.ty, prefix_chars) else {
                     return Ok(false);
                 };
+                if self.counts {
+                    let Some(upper) = self.behind_like((from, to), &column.ty) else { return Ok(false) };
+                    self.tails.push((TailEdge::Included(lower), TailEdge::Included(Some(upper))));
+                    continue;
+                }
                 self.exact = false;
                 if intervals.len() == 1 {
-                    self.stop = Some((number, from, to));
+                    self.stop = Some(Stop { column: part.column, bytes: (from, to), backward: part.order.descends() });
                 }
                 self.tails.push((TailEdge::Included(lower), TailEdge::Open));
                 continue;
@@ -540,6 +574,18 @@ impl KeyRanges {
             }
         }
         Some((from as u32, to as u32, Some((key as u32, self.bytes.len() as u32))))
+    }
+
+    /// A key behind nearly all texts that begin so.
+    fn behind_like(&mut self, (from, to): (u32, u32), ty: &ColumnType) -> Option<(u32, u32)> {
+        let collation = collation(ty.collation()?);
+        let greatest = collation.greatest()?;
+        let start = self.bytes.len();
+        self.bytes.extend_from_within(from as usize..to as usize);
+        for _ in 0..GREATEST_CHARS {
+            collation.charset.encode_char(greatest, &mut self.bytes);
+        }
+        Some((start as u32, self.bytes.len() as u32))
     }
 
     /// Converts for a part that holds only the beginning of its column.
