@@ -466,7 +466,8 @@ impl Collation {
             let mut bytes = Vec::new();
             self.charset.encode_char(code_point, &mut bytes).then_some(bytes)
         };
-        let heaviest = |a: &u32, b: &u32| self.compare(&encoded(*a).unwrap_or_default(), &encoded(*b).unwrap_or_default());
+        let heaviest =
+            |a: &u32, b: &u32| self.compare(&encoded(*a).unwrap_or_default(), &encoded(*b).unwrap_or_default());
         match self.rule {
             Rule::Rewritten(_) | Rule::Multi(_) | Rule::BinMulti => None,
             Rule::Table(_) | Rule::Tabled(_) => (0..=0xFF).max_by(heaviest),
