@@ -83,7 +83,8 @@ pub fn index(
     })
 }
 
-/// A warning if another index has the same parts and is of the same kind: it costs space and time and serves nothing.
+/// A warning if another index has the same parts and is of the same kind: it costs space and time and serves nothing. Beside
+/// the primary key MySQL and MariaDB let a unique one pass.
 pub fn warn_of_duplicate(
     context: &Context<'_>,
     table: (&str, &str),
@@ -92,6 +93,8 @@ pub fn warn_of_duplicate(
 ) {
     let same = |other: &&IndexDefinition| {
         !other.generated
+            && !other.primary
+            && other.algorithm == made.algorithm
             && other.unique == made.unique
             && other.fulltext.is_some() == made.fulltext.is_some()
             && other.parts == made.parts

@@ -101,8 +101,6 @@ pub fn push_default(to: Destination<'_>, column: usize, default: &DefaultValue, 
             let error = Error::no_default(&described.name);
             match mode {
                 AssignMode::Strict => return Err(error),
-                // It is so for all rows of the statement.
-                AssignMode::Lenient if to.row > 1 => {}
                 AssignMode::Lenient => context.warn(error),
             }
             let zero = zero_of(&described.ty);

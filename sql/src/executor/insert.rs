@@ -284,6 +284,11 @@ impl<'a> Inserter<'a> {
                     let default = &plan.defaults[column];
                     match default {
                         DefaultValue::Missing if self.defers_nulls => self.row.push_bytes(None),
+                        // That no value is given is so for all rows of the statement, and is said once.
+                        DefaultValue::Missing if self.mode == AssignMode::Lenient && self.changes.found > 1 => {
+                            let ty = &table.columns[column].ty;
+                            self.row.push(Datum::from(&zero_of(ty)), ty)?;
+                        }
                         _ => push_default(self.destination(), column, default, &mut self.row)?,
                     }
                 }

@@ -352,7 +352,7 @@ impl Assignment<'_, '_> {
             // A cast saturates, far outside of any column's range.
             Datum::Double(v) => match v.round_ties_even() as i128 {
                 // The largest BIGINT is no double: 2^63 stands for it.
-                above if above == high + 1 && high == i128::from(i64::MAX) => high,
+                above if high == i128::from(i64::MAX) && above == high + 1 => high,
                 number => number,
             },
             // As in MySQL a decimal below zero is out of an unsigned range also if it would be rounded to zero.
