@@ -109,7 +109,8 @@ impl<const VERSIONS: bool> Fields<'_, VERSIONS> {
         Ok(usize::from(self.page[self.lengths]))
     }
 
-    #[inline]
+    // As a call it would hand each field over in memory, byte by byte, to be read in wider words: walks would wait for that.
+    #[inline(always)]
     fn parse(&mut self) -> Result<Field> {
         let field = &self.layout.fields()[self.index];
         self.index += 1;

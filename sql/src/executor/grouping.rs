@@ -18,7 +18,7 @@ use super::memory::{Account, Purpose, row_bytes};
 use super::parts::{self, LEVELS, Parts};
 use super::sorter::{Record, Sorter};
 use crate::error::Result;
-use crate::expression::{Accumulator, Datum, EvalContext, Fields, group_key, order};
+use crate::expression::{Accumulator, AggregateCall, Datum, EvalContext, Fields, group_key, order};
 use crate::parser::ast::AggregateFunction;
 use crate::planner::logical::Rollup;
 use crate::planner::{GroupPlan, SelectPlan};
@@ -39,6 +39,8 @@ pub struct Groups<'a> {
     index: FxHashMap<Box<[u8]>, usize>,
     groups: Vec<Group>,
     key: Vec<u8>,
+    /// The aggregates before those that are keys of WITH ROLLUP.
+    aggregates: &'a [AggregateCall],
     /// An aggregate keeps more with its rows.
     grows: bool,
     aside: Option<Aside>,
@@ -50,7 +52,10 @@ pub struct Groups<'a> {
 struct Group {
     /// WITH ROLLUP: the values of the keys that it has.
     keys: Vec<Value>,
+    /// WITH ROLLUP: the group of one key less.
+    parent: usize,
     kept: Vec<Value>,
+    /// Of all aggregates but those that are keys of WITH ROLLUP.
     accumulators: Vec<Accumulator>,
 }
 
@@ -136,6 +141,7 @@ impl<'a> Groups<'a> {
             index: FxHashMap::default(),
             groups: Vec::new(),
             key: Vec::new(),
+            aggregates: &group.aggregates[..group.rollup.as_ref().map_or(group.aggregates.len(), Rollup::first)],
             grows: group.aggregates.iter().any(|call| call.grows()),
             aside: None,
             late: None,
@@ -169,16 +175,37 @@ impl<'a> Groups<'a> {
     fn add_to_all(&mut self, context: &EvalContext<'_>, row: &dyn Fields) -> Result<()> {
         let mut key = std::mem::take(&mut self.key);
         key.clear();
-        let mut values = Vec::with_capacity(self.group.keys.len());
-        for length in 0..=self.group.keys.len() {
-            if let Some(last) = length.checked_sub(1) {
-                let expr = &self.group.keys[last];
-                let value = expr.eval(context, row)?;
-                group_key(&value, expr.ty.collation, &mut key);
-                values.push(value.into_value());
+        let count = self.group.keys.len();
+        let (mut values, mut ends) = (Vec::with_capacity(count), Vec::with_capacity(count + 1));
+        ends.push(0);
+        for expr in &self.group.keys {
+            let value = expr.eval(context, row)?;
+            group_key(&value, expr.ty.collation, &mut key);
+            ends.push(key.len());
+            values.push(value.into_value());
+        }
+        // Keys of several values are of several lengths: no key of fewer is equal. Shorter ones are started first, and
+        // none once there is no memory for one: those of a group that is there are there.
+        let find = |length: &usize| self.index.get(&key[..ends[*length]]).map(|number| (*length, *number));
+        let known = (0..=count).rev().find_map(|length| find(&length));
+        let (mut has, mut parent) = (0, 0);
+        if let Some((length, number)) = known {
+            let mut at = number;
+            for shorter in (0..=length).rev() {
+                self.take(context, row, at)?;
+                at = if shorter > 0 { self.groups[at].parent } else { at };
             }
-            // Keys of several values are of several lengths: no key of fewer is equal.
-            self.add_to(context, row, &key, &values)?;
+            (has, parent) = (length + 1, number);
+        }
+        for length in has..=count {
+            let (key, values) = (&key[..ends[length]], &values[..length]);
+            match self.start(context, row, key, values, parent)? {
+                Some(number) => {
+                    self.take(context, row, number)?;
+                    parent = number;
+                }
+                None => self.put_aside(row, key, values)?,
+            }
         }
         self.key = key;
         Ok(())
@@ -189,20 +216,19 @@ impl<'a> Groups<'a> {
         let is_alone = self.group.keys.is_empty();
         let known = if is_alone { self.groups.len().checked_sub(1) } else { self.index.get(key).copied() };
         let number = match known {
-            Some(number) => number,
-            None => {
-                if !self.start(row, key, keys)? {
-                    return self.put_aside(row, key, keys);
-                }
-                let number = self.groups.len() - 1;
-                if !is_alone {
-                    self.index.insert(key.into(), number);
-                }
-                number
-            }
+            Some(number) => Some(number),
+            None => self.start(context, row, key, keys, 0)?,
         };
+        match number {
+            Some(number) => self.take(context, row, number),
+            None => self.put_aside(row, key, keys),
+        }
+    }
+
+    /// Takes a row into a group.
+    fn take(&mut self, context: &EvalContext<'_>, row: &dyn Fields, number: usize) -> Result<()> {
         let mut more = 0;
-        for (at, call) in self.group.aggregates.iter().enumerate() {
+        for (at, call) in self.aggregates.iter().enumerate() {
             let accumulator = &mut self.groups[number].accumulators[at];
             if call.takes_values_late() {
                 let (is_full, account) = (self.late.is_some(), &mut self.account);
@@ -244,7 +270,7 @@ impl<'a> Groups<'a> {
         // None of them is among those that have been added.
         let mut bytes = 0;
         for group in &mut self.groups {
-            let calls = self.group.aggregates.iter().zip(&mut group.accumulators);
+            let calls = self.aggregates.iter().zip(&mut group.accumulators);
             let late = calls.filter(|(call, _)| call.takes_values_late());
             bytes += late.map(|(_, accumulator)| accumulator.forget_seen()).sum::<u64>();
         }
@@ -291,24 +317,38 @@ impl<'a> Groups<'a> {
         Ok(())
     }
 
-    /// Starts a group; false: there is no memory for it.
-    fn start(&mut self, row: &dyn Fields, key: &[u8], keys: &[Value]) -> Result<bool> {
+    /// Starts a group; None: there is no memory for it.
+    fn start(
+        &mut self,
+        context: &EvalContext<'_>,
+        row: &dyn Fields,
+        key: &[u8],
+        keys: &[Value],
+        parent: usize,
+    ) -> Result<Option<usize>> {
         if self.aside.is_some() && self.level < LEVELS {
-            return Ok(false);
+            return Ok(None);
         }
-        let kept: Vec<Value> = self.group.kept.iter().map(|slot| row.field(*slot).into_value()).collect();
-        let aggregates = (self.group.aggregates.len() * size_of::<Accumulator>()) as u64;
+        let mut kept: Vec<Value> = self.group.kept.iter().map(|slot| row.field(*slot).into_value()).collect();
+        for at in self.group.rollup.iter().flat_map(Rollup::other_forms) {
+            kept.push(self.group.aggregates[at].args[0].eval(context, row)?.into_value());
+        }
+        let aggregates = (self.aggregates.len() * size_of::<Accumulator>()) as u64;
         let bytes = row_bytes(&kept) + row_bytes(keys) + key.len() as u64 + aggregates + GROUP_BYTES;
         if !self.account.fits(bytes) {
             match self.groups.is_empty() {
                 true => self.account.add_anyway(bytes),
-                false if self.level < LEVELS => return Ok(false),
+                false if self.level < LEVELS => return Ok(None),
                 false => self.account.add(bytes)?,
             }
         }
-        let accumulators: Vec<Accumulator> = self.group.aggregates.iter().map(|call| call.start()).collect();
-        self.groups.push(Group { keys: keys.to_vec(), kept, accumulators });
-        Ok(true)
+        let accumulators: Vec<Accumulator> = self.aggregates.iter().map(|call| call.start()).collect();
+        let number = self.groups.len();
+        self.groups.push(Group { keys: keys.to_vec(), parent, kept, accumulators });
+        if !self.group.keys.is_empty() {
+            self.index.insert(key.into(), number);
+        }
+        Ok(Some(number))
     }
 
     fn put_aside(&mut self, row: &dyn Fields, key: &[u8], keys: &[Value]) -> Result<()> {
@@ -358,9 +398,9 @@ impl<'a> Groups<'a> {
     ) -> Result<()> {
         if self.groups.is_empty() && self.group.keys.is_empty() {
             // Aggregates over nothing are a row.
-            let accumulators = self.group.aggregates.iter().map(|call| call.start()).collect();
+            let accumulators = self.aggregates.iter().map(|call| call.start()).collect();
             let kept = vec![Value::Null; self.group.kept.len()];
-            self.groups.push(Group { keys: Vec::new(), kept, accumulators });
+            self.groups.push(Group { keys: Vec::new(), parent: 0, kept, accumulators });
         }
         let place = self.place.clone();
         let mut emit = |kept: &[Value], results: &[Value]| emit(&GroupRow { place: &place, kept, results });
@@ -385,13 +425,17 @@ impl<'a> Groups<'a> {
             Ordering::Equal
         };
         let mut sorter = Sorter::new(self.environment.memory.account_for(Purpose::Sort));
-        self.each(context, &mut |keys, kept, mut results| {
-            summed_over(rollup, keys.len(), &mut results);
+        let (kept_count, aggregate_count) = (self.group.kept.len(), self.group.aggregates.len());
+        self.each(context, &mut |keys, kept, results| {
             sorter.push(RollupRow { keys, kept, results }, u64::MAX, &compare, context.session).map(|()| true)
         })?;
         let (mut sorted, _account, _) = sorter.finish(u64::MAX, &compare, context.session)?;
         while let Some(row) = sorted.next(&compare, context.session)? {
-            if !emit(&row.kept, &row.results)? {
+            let RollupRow { keys, kept, mut results } = row;
+            let (kept, others) = kept.split_at(kept_count);
+            results.resize(aggregate_count, Value::Null);
+            put_keys(rollup, keys, others, &mut results);
+            if !emit(kept, &results)? {
                 break;
             }
         }
@@ -404,9 +448,9 @@ impl<'a> Groups<'a> {
         self.add_late(context)?;
         for group in std::mem::take(&mut self.groups) {
             self.environment.tick(context)?;
-            let Group { keys, kept, mut accumulators } = group;
+            let Group { keys, kept, mut accumulators, .. } = group;
             let mut results = Vec::with_capacity(accumulators.len());
-            for (accumulator, call) in accumulators.iter_mut().zip(&self.group.aggregates) {
+            for (accumulator, call) in accumulators.iter_mut().zip(self.aggregates) {
                 results.push(accumulator.finish(call, context)?);
             }
             if !take(keys, kept, results)? {
@@ -427,10 +471,19 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// What a group of fewer keys has in place of those that it lacks.
-fn summed_over(rollup: &Rollup, has: usize, results: &mut [Value]) {
-    rollup.keys[has..].iter().flatten().for_each(|at| results[*at] = Value::Null);
+/// Puts the keys of a group of WITH ROLLUP among its results, which are NULL. `others` are the keys in their other forms.
+fn put_keys(rollup: &Rollup, keys: Vec<Value>, others: &[Value], results: &mut [Value]) {
+    let has = keys.len();
     results[rollup.level] = Value::Int(has as i64);
+    let has_it = |at: usize| rollup.keys[..has].iter().any(|forms| forms.contains(&at));
+    for (at, value) in rollup.other_forms().zip(others).filter(|(at, _)| has_it(*at)) {
+        results[at] = value.clone();
+    }
+    for (forms, value) in rollup.keys.iter().zip(keys) {
+        if let Some(at) = forms.last() {
+            results[*at] = value;
+        }
+    }
 }
 
 /// The slots that a row must have to be put into a group later.

@@ -248,8 +248,10 @@ impl<'a> Level<'a> {
         let mut number = 0;
         rows.for_each(&mut |row| {
             let values: Vec<_> = hows.iter().copied().zip(row.iter().map(Datum::from)).collect();
-            let fits = self.account.borrow_mut().fits(row_bytes(row));
-            if !fits || list.as_mut().is_some_and(|list| list.add(number, &values).is_none()) {
+            let added = list.as_mut().and_then(|list| list.add(number, &values));
+            // A duplicate takes nothing.
+            let fits = added.is_some_and(|added| !added || self.account.borrow_mut().fits(row_bytes(row)));
+            if !fits {
                 list = None;
             }
             number += 1;

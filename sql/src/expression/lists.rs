@@ -69,8 +69,8 @@ fn write_key(family: Family, value: &Datum<'_>, key: &mut Vec<u8>) {
 }
 
 impl List {
-    /// None: the item does not compare with the others as they do among themselves.
-    pub fn add(&mut self, number: usize, item: &[(Comparison, Datum<'_>)]) -> Option<()> {
+    /// Whether the item was not there yet. None: it does not compare with the others as they do among themselves.
+    pub fn add(&mut self, number: usize, item: &[(Comparison, Datum<'_>)]) -> Option<bool> {
         let mut key = Vec::with_capacity(32);
         let mut is_open = false;
         for (column, (how, value)) in item.iter().enumerate() {
@@ -90,10 +90,13 @@ impl List {
         }
         if is_open {
             self.open.push(number);
-        } else {
+            return Some(true);
+        }
+        let is_new = !self.keys.contains(&key[..]);
+        if is_new {
             self.keys.insert(key.into());
         }
-        Some(())
+        Some(is_new)
     }
 
     /// Whether one of the items is the value; None: they do not compare by their keys.

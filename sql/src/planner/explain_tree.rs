@@ -283,7 +283,8 @@ impl Tree<'_> {
                                 format!("({build} = {probe})")
                             };
                             let keys: Vec<String> = hash.keys.iter().map(key).collect();
-                            let line = format!("Inner hash join {}{}", keys.join(", "), expected(step.expected.joined));
+                            let on = if keys.is_empty() { "(no condition)".to_owned() } else { keys.join(", ") };
+                            let line = format!("Inner hash join {on}{}", expected(step.expected.joined));
                             let found = Operator::new(line, vec![outer, inner.over("Hash")]);
                             let rest = step.filters.iter().filter(|filter| !filter.is_local).map(|filter| &filter.expr);
                             let rest = rest.filter(|expr| !keys.iter().any(|key| is_key(expr, key, &names)));

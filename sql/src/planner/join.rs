@@ -1,9 +1,10 @@
 //! The order of tables: from nests to nested loops.
 //!
-//! Within a nest of up to `TABLES_SEARCHED` tables the order is the cheapest of all; of more tables the cheapest next one
-//! is taken, given those that stand already. Each condition is evaluated as soon as its tables are read. The nest of a
-//! LEFT JOIN's inner side stands behind the tables of its outer side, a semi-join where the fewest rows ask it.
-//! STRAIGHT_JOIN keeps the order written.
+//! Within a nest of up to `TABLES_SEARCHED` tables the order is the cheapest of all. Of more tables each is tried as the
+//! first, followed by the cheapest next one that a condition connects with those before it; the cheapest of these orders
+//! counts. Each condition is evaluated as soon as its tables are read; but one that asks a subquery of the row, as a
+//! semi-join does, where the fewest rows ask it. The nest of a LEFT JOIN's inner side stands behind the tables of its outer
+//! side. STRAIGHT_JOIN keeps the order written.
 //!
 //! ```text
 //! nest   tables a b   conditions p s   lefts [ nest: tables c d, conditions q r ]
@@ -12,6 +13,8 @@
 //!
 //! A table that would be read whole for each row of those before it, and that an equality connects with them, is kept
 //! in memory and found by hash instead: see [`super::hash_join`].
+
+use storage::ReadMode;
 
 use super::access::{self, Access, Choice};
 use super::hash_join::{self, HashKey, HashPlan};
@@ -26,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::expression::{Expr, Node};
 use crate::types::Switches;
 
-/// Nests of more tables than this are ordered table by table.
+/// Of nests of more tables than this not all orders are compared.
 const TABLES_SEARCHED: usize = 8;
 
 /// The share of rows that a semi-join is taken to let through.
@@ -59,6 +62,8 @@ struct Waiting {
     placed: bool,
     /// It follows from others, which are evaluated: it serves to find rows, and needs not be evaluated for its own sake.
     is_implied: bool,
+    /// It asks a subquery that reads the row.
+    asks: bool,
 }
 
 /// How a table is read, and how its rows are found once they are kept.
@@ -119,7 +124,8 @@ impl Planner<'_, '_> {
             if is_volatile(&expr) {
                 needs |= all;
             }
-            Waiting { expr, needs, placed: false, is_implied }
+            let asks = self.asks_of_row(&expr);
+            Waiting { expr, needs, placed: false, is_implied, asks }
         };
         let implied = hash_join::implied(&nest.conditions);
         let mut waiting: Vec<Waiting> = nest.conditions.into_iter().map(|expr| wait(expr, false)).collect();
@@ -130,10 +136,16 @@ impl Planner<'_, '_> {
         let mut placed = before;
         // Where a semi-join could stand: behind so many steps, with these tables before it, for so many rows.
         let mut places: Vec<(usize, Mask, f64)> = Vec::new();
-        let is_settled = self.straight || tables.len() < 2 || tables.len() > TABLES_SEARCHED;
+        let is_settled = self.straight || tables.len() < 2;
         let mut ways = Vec::new();
-        if !is_settled {
-            (tables, ways) = self.cheapest_order(&tables, before, &waiting, estimate.rows).into_iter().unzip();
+        let order = match tables.len() {
+            _ if is_settled => None,
+            0..=TABLES_SEARCHED => Some(self.cheapest_order(&tables, before, &waiting, estimate.rows)),
+            _ => self.cheapest_start(&tables, before, &waiting, estimate.rows),
+        };
+        let is_ordered = order.is_some();
+        if let Some(order) = order {
+            (tables, ways) = order.into_iter().unzip();
             ways.reverse();
         }
         // With the inner side of an outer join before it a table may be read in another way.
@@ -142,7 +154,7 @@ impl Planner<'_, '_> {
         }
         while !tables.is_empty() || !lefts.is_empty() {
             let is_alone = steps.is_empty() && before == 0 && self.sources.len() == 1;
-            let in_order = self.straight || !is_settled;
+            let in_order = self.straight || is_ordered;
             let next = match ways.pop() {
                 Some(way) => Some((0, way)),
                 None => {
@@ -177,7 +189,7 @@ impl Planner<'_, '_> {
                 estimate.rows = estimate.rows.max(rows_before);
                 placed |= mask;
                 let mut filters = Vec::new();
-                for condition in waiting.iter_mut().filter(|c| !c.placed && c.needs & !placed == 0) {
+                for condition in waiting.iter_mut().filter(|c| !c.placed && !c.asks && c.needs & !placed == 0) {
                     condition.placed = true;
                     if !condition.is_implied {
                         filters.push(condition.expr.clone());
@@ -220,8 +232,11 @@ impl Planner<'_, '_> {
                 if condition.placed || condition.needs & !placed != 0 {
                     continue;
                 }
-                condition.placed = true;
                 let answered = choice.answered.iter().any(|at| candidates[*at] == number);
+                if condition.asks && !answered {
+                    continue;
+                }
+                condition.placed = true;
                 if condition.is_implied && !answered && hash.is_none() {
                     continue;
                 }
@@ -251,12 +266,25 @@ impl Planner<'_, '_> {
             }));
             places.push((steps.len(), placed, estimate.rows));
         }
+        for condition in waiting.iter_mut().filter(|condition| condition.asks && !condition.placed) {
+            condition.placed = ask(condition, &mut steps, &places);
+        }
         debug_assert!(waiting.iter().all(|condition| condition.placed), "every condition has its place");
         if let Some(lost) = waiting.iter().find(|condition| !condition.placed) {
             return Err(Error::internal(format!("no place for a condition {:?}", lost.expr.node)));
         }
         self.semis(nest.semis, &mut steps, &places, estimate)?;
         Ok(steps)
+    }
+
+    /// Whether a condition asks a subquery for each row. Where rows are locked, none is read that need not be.
+    fn asks_of_row(&self, condition: &Expr) -> bool {
+        let mut asks = false;
+        condition.walk(&mut |expr| {
+            asks |= expr.subquery().is_some_and(|query| !self.reads.subqueries[query].is_constant);
+        });
+        let mut tables = self.sources.iter();
+        asks && !is_volatile(condition) && tables.all(|source| source.read_mode == ReadMode::Consistent)
     }
 
     /// Whether an expression has one value for all rows of an execution.
@@ -423,6 +451,80 @@ impl Planner<'_, '_> {
         order
     }
 
+    /// An order of many tables: the cheapest of those that begin with each of them and go on with the cheapest next one.
+    fn cheapest_start(
+        &self,
+        tables: &[usize],
+        before: Mask,
+        waiting: &[Waiting],
+        rows: f64,
+    ) -> Option<Vec<(usize, Way)>> {
+        let weight = |estimate: &Estimate| estimate.cost + estimate.rows;
+        let mut best: Option<(f64, Vec<(usize, Way)>)> = None;
+        let mut starts = Vec::with_capacity(tables.len());
+        for &table in tables {
+            if self.requires(table) & !before == 0 && self.may_follow(table, tables) {
+                let way = self.way(table, before, waiting, None, rows);
+                let estimate = self.joined(&Estimate { rows, cost: 0.0 }, table, before, waiting, &way);
+                starts.push((estimate, table, way));
+            }
+        }
+        // A good order is likely to be found early: it ends the search in the others.
+        starts.sort_by(|a, b| weight(&a.0).total_cmp(&weight(&b.0)));
+        for (mut estimate, first, way) in starts {
+            let mut order = vec![(first, way)];
+            let mut placed = before | 1 << first;
+            let mut left: Vec<usize> = tables.iter().copied().filter(|table| *table != first).collect();
+            while !left.is_empty() && best.as_ref().is_none_or(|(known, _)| estimate.cost < *known) {
+                let next = self.next_of(&left, placed, waiting, &estimate, true);
+                let next = next.or_else(|| self.next_of(&left, placed, waiting, &estimate, false));
+                let Some((at, way, joined)) = next else { break };
+                let table = left.remove(at);
+                order.push((table, way));
+                placed |= 1 << table;
+                estimate = joined;
+            }
+            let weight = weight(&estimate);
+            if left.is_empty() && best.as_ref().is_none_or(|(known, _)| weight < *known) {
+                best = Some((weight, order));
+            }
+        }
+        best.map(|(_, order)| order)
+    }
+
+    /// The table that is joined at the least cost to those placed, and what is expected then. `connected`: only of those
+    /// that a condition connects with them.
+    fn next_of(
+        &self,
+        left: &[usize],
+        placed: Mask,
+        waiting: &[Waiting],
+        estimate: &Estimate,
+        connected: bool,
+    ) -> Option<(usize, Way, Estimate)> {
+        let mut best: Option<(usize, Way, Estimate)> = None;
+        for (at, &table) in left.iter().enumerate() {
+            if self.requires(table) & !placed != 0 || !self.may_follow(table, left) {
+                continue;
+            }
+            let joins = |condition: &Waiting| {
+                condition.needs >> table & 1 == 1
+                    && condition.needs & placed != 0
+                    && condition.needs & !(placed | 1 << table) == 0
+            };
+            if connected && !waiting.iter().any(joins) {
+                continue;
+            }
+            let way = self.way(table, placed, waiting, None, estimate.rows);
+            let joined = self.joined(estimate, table, placed, waiting, &way);
+            let is_best = |(.., known): &(usize, Way, Estimate)| joined.cost + joined.rows < known.cost + known.rows;
+            if best.as_ref().is_none_or(is_best) {
+                best = Some((at, way, joined));
+            }
+        }
+        best
+    }
+
     /// Whether a table that waits is joined to the inner side of an outer join.
     fn helps(&self, left: &Left, tables: &[usize], waiting: &[Waiting], placed: Mask) -> bool {
         let mask = left.nest.mask();
@@ -453,7 +555,7 @@ impl Planner<'_, '_> {
             }
             false => Vec::new(),
         };
-        if keys.is_empty() {
+        if keys.is_empty() && !(is_scan && can_keep && source.table().is_some()) {
             if !is_scan {
                 choice.cost = hash_join::lookup_cost(&choice);
             }
@@ -461,6 +563,15 @@ impl Planner<'_, '_> {
         }
         let memory_bytes = self.context.eval.session.join_buffer_bytes() as f64;
         let share = self.local_share(table, &numbers, waiting, None);
+        if keys.is_empty() {
+            // All rows belong together with all before them; those that the conditions leave are read once.
+            let (build, kept) = (choice.cost, (choice.rows * share).max(1.0));
+            let by_hash = hash_join::hash_cost(source, build, kept, rows, kept, memory_bytes) / rows.max(1.0);
+            let is_cheaper = by_hash < choice.cost;
+            choice.cost = by_hash.min(choice.cost);
+            let hash = HashPlan { keys, build: None, pruning: None, lookups: 1, is_expected: true };
+            return Way { choice, hash: is_cheaper.then_some(hash) };
+        }
         if is_scan {
             // Without an index the table is read once for all rows before it.
             let (all, build) = (choice.rows, choice.cost);
@@ -520,10 +631,23 @@ impl Planner<'_, '_> {
         };
         let share = |key: &HashKey| match distinct(key) {
             Some(distinct) => 1.0 / distinct.max(1.0),
-            None if source.table().is_none() => 1.0 / rows.max(1.0),
+            // A row of many that the tables before know by a key of theirs.
+            None if source.table().is_none() => 1.0 / self.probed_values(key).unwrap_or(rows).clamp(1.0, rows.max(1.0)),
             None => hash_join::EQUAL_SHARE,
         };
         keys.iter().map(share).fold(1.0, f64::min)
+    }
+
+    /// About how many values the column has that a derived table's rows are found by; None: nothing tells, or the rows
+    /// are taken to have one for each value.
+    fn probed_values(&self, key: &HashKey) -> Option<f64> {
+        let (table, column) = self.reads.slots[key.probe.as_column()?];
+        let (derived, _) = self.reads.slots[key.build.as_column()?];
+        let SourceKind::Derived(derived) = &self.sources[derived as usize].kind else { return None };
+        if derived.plan.has_each_once() {
+            return None;
+        }
+        access::distinct_values(self.context, &self.sources[table as usize], column as usize)
     }
 
     fn choices(&self, table: usize, placed: Mask, waiting: &[Waiting]) -> Vec<Choice> {
@@ -595,6 +719,20 @@ impl Planner<'_, '_> {
                 fixed_parts: 0,
             })
     }
+}
+
+/// Puts a condition that asks a subquery into the step behind which the fewest rows are expected, the first of these.
+fn ask(condition: &Waiting, steps: &mut [Step], places: &[(usize, Mask, f64)]) -> bool {
+    let can = places.iter().filter(|(_, placed, _)| condition.needs & !placed == 0);
+    let Some((behind, ..)) = can.min_by(|a, b| a.2.total_cmp(&b.2)) else { return false };
+    match &mut steps[behind - 1] {
+        Step::Table(step) => {
+            step.filters.push(Filter { expr: condition.expr.clone(), answered: false, is_local: false })
+        }
+        Step::Left { filters, .. } => filters.push(condition.expr.clone()),
+        Step::Semi { .. } => return false,
+    }
+    true
 }
 
 /// The conditions that can be evaluated once a table joins those placed.

@@ -146,12 +146,25 @@ pub struct Group {
 
 /// WITH ROLLUP: there are groups of fewer keys, too. Their results come sorted.
 pub struct Rollup {
-    /// Per key: the aggregates that are its value, which are NULL in groups without it.
+    /// Per key: the aggregates that are its value, the last one as it is grouped by, those before it in other forms; they
+    /// are NULL in groups without it.
     pub keys: Vec<Vec<usize>>,
     /// The aggregate that is the number of a group's keys.
     pub level: usize,
     /// Per key: GROUP BY key DESC.
     pub descending: Vec<bool>,
+}
+
+impl Rollup {
+    /// The first of the aggregates that are keys; those behind it are keys, too, and their number.
+    pub fn first(&self) -> usize {
+        self.keys.first().map_or(self.level, |forms| forms[0])
+    }
+
+    /// The aggregates that are keys in another form than that by which is grouped.
+    pub fn other_forms(&self) -> impl Iterator<Item = usize> {
+        self.keys.iter().flat_map(|forms| &forms[..forms.len() - 1]).copied()
+    }
 }
 
 /// Tables and conditions without order.

@@ -494,6 +494,15 @@ impl QueryPlan {
         }
     }
 
+    /// Whether its rows are groups, or differ from each other.
+    pub fn has_each_once(&self) -> bool {
+        match self {
+            QueryPlan::Select(plan) => plan.group.is_some() || plan.distinct,
+            QueryPlan::Union(plan) => plan.distinct_until == Some(plan.parts.len() - 1),
+            QueryPlan::Recursive(_) | QueryPlan::Working(_) => true,
+        }
+    }
+
     /// The types of columns that a table made from the query has: an ENUM or SET stays one.
     pub fn table_types(&self) -> Vec<ColumnType> {
         let columns = self.columns().iter().map(|column| column.column_type.clone());

@@ -102,7 +102,7 @@ fn way(rules: &Rules<'_, '_>, block: &Block, asked: &Asked, is_root: bool) -> Op
         _ => None,
     };
     // The first rows in an order that an index has: to look up each one is better than to sort.
-    let is_top = is_root && block.limit.is_some() && !block.order.is_empty();
+    let is_top = is_root && block.limit.is_some() && !block.order.is_empty() && block.group.is_none();
     let hints = match query {
         Query::Block(inner) => inner.hints,
         _ => BlockHints::default(),
