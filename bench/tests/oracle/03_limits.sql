@@ -21,7 +21,7 @@ DELETE FROM lim2 WHERE a = 1;
 SET sql_safe_updates = 0;
 SELECT id, b FROM lim ORDER BY id;
 SET max_statement_time = 0.05;
-SELECT COUNT(*) FROM lim a, lim b, lim c, lim d, lim e, lim f, lim g, lim h, lim i, lim j, lim k, lim l WHERE a.b + l.b < 0;
+SELECT COUNT(*) FROM lim a, lim b, lim c, lim d, lim e, lim f, lim g, lim h, lim i, lim j, lim k, lim l WHERE a.b + b.b + c.b + d.b + e.b + f.b + g.b + h.b + i.b + j.b + k.b + l.b < 0;
 SET max_statement_time = 0;
 CREATE TABLE pc (a INT) PAGE_COMPRESSED=1 PAGE_COMPRESSION_LEVEL=6;
 ALTER TABLE pc PAGE_COMPRESSED=0 PAGE_COMPRESSION_LEVEL=DEFAULT;
