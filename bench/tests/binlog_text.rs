@@ -15,8 +15,15 @@ use bench::replicas::{self, follow, free_port, let_replicas_in};
 use logged::{all_rows, assert_same_rows, printed, replay};
 
 /// What servers of all kinds execute and read.
-const WORK: [&str; 57] = [
+const WORK: [&str; 63] = [
     "SET time_zone = '+00:00'",
+    // The rows of these are logged in the table's database, which is dropped in between: the client has none then.
+    "CREATE DATABASE again",
+    "CREATE TABLE again.t SELECT 1 AS id",
+    "DROP DATABASE again",
+    "CREATE DATABASE again",
+    "CREATE TABLE again.t SELECT 2 AS id",
+    "DROP DATABASE again",
     "CREATE DATABASE d",
     "USE d",
     "CREATE TABLE p (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20))",
@@ -76,8 +83,10 @@ const WORK: [&str; 57] = [
 ];
 
 /// What Glassine alone is to carry on; the branch stays prepared.
-const MORE: [&str; 7] = [
-    "CREATE USER reader@localhost IDENTIFIED BY 'x'",
+const MORE: [&str; 9] = [
+    "CREATE USER reader@localhost IDENTIFIED BY 'x' COMMENT 'für \\\\ ''alle'''",
+    "CREATE USER 'back\\\\slash''s'@localhost ATTRIBUTE '{\"ü\": \"a\\\\\\\\b\"}'",
+    "GRANT SELECT ON d.* TO 'back\\\\slash''s'@localhost",
     "CREATE TABLE d.j (id INT PRIMARY KEY, j JSON)",
     r#"INSERT INTO d.j VALUES (1, '{"a": [1, 2.5, "x"]}'), (2, NULL)"#,
     "XA START 'left'",
@@ -138,8 +147,14 @@ fn the_text_of_a_log_carries_definitions_accounts_branches_and_names() {
             assert_same_rows(&state(&target, &[]), &wanted, &format!("MariaDB, {compression}"));
         }
         MORE.iter().for_each(|statement| run(&mut client, statement));
-        let questions =
-            ["SELECT @@GLOBAL.gtid_executed", "XA RECOVER", "SHOW CREATE TABLE d.`zu``sätz`", "SHOW CREATE TABLE d.c"];
+        let questions = [
+            "SELECT @@GLOBAL.gtid_executed",
+            "XA RECOVER",
+            "SHOW CREATE TABLE d.`zu``sätz`",
+            "SHOW CREATE TABLE d.c",
+            "SELECT * FROM information_schema.user_attributes ORDER BY user",
+            "SHOW GRANTS FOR 'back\\\\slash''s'@localhost",
+        ];
         let wanted = state(&source, &questions);
         let text = printed(&glassine_binary(), &["binlog"], &logs(&source));
         let target = glassine(&scratch, "target", &own);

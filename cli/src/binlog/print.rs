@@ -314,6 +314,10 @@ impl<'f, W: Write> Printer<'f, W> {
         if is_begin || is_end {
             self.in_transaction = is_begin;
         }
+        if event.header.flags & flags::SUPPRESS_USE != 0 {
+            // It may drop the session's database, which is none then, also if one of this name is created again.
+            self.session.database.clear();
+        }
         Ok(())
     }
 

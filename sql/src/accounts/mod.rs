@@ -302,8 +302,10 @@ impl Accounts {
 
     fn save(&self, accounts: &AccountMap, unlogged: Option<&str>) -> Result<(), Error> {
         let Some(path) = &self.path else { return Ok(()) };
-        file::write(path, accounts, unlogged)
-            .map_err(|cause| Error::internal(format_args!("cannot write {FILE_NAME}: {cause}")))
+        file::write(path, accounts, unlogged).map_err(|cause| match cause.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::disk_full(FILE_NAME),
+            _ => Error::internal(format_args!("cannot write {FILE_NAME}: {cause}")),
+        })
     }
 
     /// Those who change and log take turns, so that the log has the order of the changes.

@@ -10,10 +10,12 @@ use super::Session;
 use crate::accounts::attributes::{FormerPassword, Lifetime, LockTime, Transport};
 use crate::accounts::{Account, AccountMap, Key, Plugin, account_of, password, quoted};
 use crate::catalog::OrSqlError;
+use crate::describe::literal;
 use crate::error::{Error, Result};
 use crate::parser::ast::{self, AccountOptions, AccountStatement, Expiry, Identified, OldPassword, Requirement};
-use crate::row_log::DefinitionLog;
+use crate::row_log::{DefinitionLog, StatementFacts};
 use crate::status::Counter;
+use crate::types::SqlMode;
 
 /// What becomes of accounts, as statements write it.
 #[derive(Default)]
@@ -41,20 +43,19 @@ impl Outcome {
 const USER_CHARS_MAX: usize = 32;
 const HOST_CHARS_MAX: usize = 255;
 
-/// A text as a literal of every sql_mode.
-pub(super) fn literal(text: &str) -> String {
+/// A verifier as a literal: those of some plugins have bytes of all kinds.
+fn verifier_text(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && !matches!(byte, b'\'' | b'\\'));
     if is_plain { format!("'{text}'") } else { format!("X'{}'", format::xid::hexadecimal(text.as_bytes())) }
 }
 
 pub(super) fn name((user, host): &Key) -> String {
-    let part = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    format!("{}@{}", part(user), part(host))
+    format!("{}@{}", literal(user), literal(host))
 }
 
 pub(super) fn identified(account: &Account) -> String {
     let name = name(&account.key());
-    format!("{name} IDENTIFIED WITH '{}' AS {}", account.plugin.name(), literal(&account.verifier))
+    format!("{name} IDENTIFIED WITH '{}' AS {}", account.plugin.name(), verifier_text(&account.verifier))
 }
 
 fn plugin_of(user: &ast::UserSpec) -> Result<Option<Plugin>> {
@@ -326,8 +327,11 @@ impl Session {
             return self.end_named(false).map(|()| Vec::new());
         }
         self.commit()?;
+        // It is logged, and the log stands still under the global read lock.
+        let entered = self.enter_change()?;
         let changed = self.change_accounts_now(statement);
         let named = self.end_named(changed.is_ok());
+        self.leave_change(entered);
         self.refresh_rights();
         let made = changed?;
         named.map(|()| made)
@@ -631,7 +635,10 @@ impl Session {
     fn log_account_statement(&self, text: &str) -> Result<()> {
         let logged = self.own_log().filter(|log| log.logs(self.state.database.as_deref()));
         let Some(log) = logged else { return Ok(()) };
-        let entry = DefinitionLog::new(log, &self.statement_facts(), text.as_bytes(), true);
+        let own = self.statement_facts();
+        // The server has written the text's literals.
+        let facts = StatementFacts { sql_mode: own.sql_mode & !SqlMode::NO_BACKSLASH_ESCAPES.0, ..own };
+        let entry = DefinitionLog::new(log, &facts, text.as_bytes(), true);
         self.instance.engine.log_alone(&entry).or_sql()?;
         self.write_log()
     }
