@@ -280,22 +280,24 @@ impl<'a> Copier<'a> {
                     if value.is_null() && is_numbered {
                         return Ok(None);
                     }
-                    if value.is_null() && !column.nullable && strict {
+                    let is_lost = value.is_null() && !column.nullable;
+                    if is_lost && strict {
                         return Err(Error::data_truncated(&column.name, self.rows));
                     }
+                    if is_lost && !matches!(column.ty, ColumnType::Geometry { .. }) {
+                        let truncated = Error::data_truncated(&column.name, self.rows);
+                        self.context.warn(truncated.code, truncated.message);
+                    }
                     // NULL becomes the error value, too, and not the first member.
-                    let is_error = match &value {
-                        Datum::UInt(0) => matches!(old, ColumnType::Enum { .. }),
-                        value => value.is_null() && !column.nullable,
-                    };
+                    let is_error =
+                        is_lost || (matches!(value, Datum::UInt(0)) && matches!(old, ColumnType::Enum { .. }));
                     if is_error && matches!(column.ty, ColumnType::Enum { .. }) {
-                        if value.is_null() {
-                            let truncated = Error::data_truncated(&column.name, self.rows);
-                            self.context.warn(truncated.code, truncated.message);
-                        }
                         let mut out = Vec::new();
                         encode(Datum::UInt(0), &column.ty, &mut out)?;
                         return Ok(Some(out));
+                    }
+                    if is_lost && !matches!(column.ty, ColumnType::Geometry { .. }) {
+                        return stored_zero(&column.ty).map(Some);
                     }
                     let target = Target { name: &column.name, ty: &column.ty, nullable: column.nullable };
                     let value = if goes_by_number(old, &column.ty) && !value.is_null() {

@@ -407,7 +407,11 @@ impl Assignment<'_, '_> {
             Datum::Date(date) => date.year as i128,
             Datum::DateTime(moment) => moment.date.year as i128,
             Datum::Time(_) => self.context.now().date.year as i128,
-            _ => self.integer(value, source, i64::MIN as i128, i64::MAX as i128)?,
+            // The fraction of a double is cut off, as in MySQL, and there is none behind the last year.
+            Datum::Double(number) if (0.0..=2155.0).contains(number) => number.trunc() as i128,
+            Datum::Double(_) => i128::MAX,
+            // One warning of what is no year is enough.
+            _ => self.integer(value, source, i128::MIN, i128::MAX)?,
         };
         let year = match number {
             0 if is_text && digits != 4 => 2000,
@@ -436,7 +440,13 @@ impl Assignment<'_, '_> {
                 significant.iter().fold(0, |number, byte| number << 8 | *byte as u64)
             }
             Datum::Int(v) => *v as u64,
-            _ => self.integer(value, source, i64::MIN as i128, u64::MAX as i128)? as u64,
+            _ => match self.integer(value, source, i128::MIN, i128::MAX)? {
+                number if (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number) => number as u64,
+                _ => {
+                    self.bits_too_long()?;
+                    return Ok(Datum::UInt(max));
+                }
+            },
         };
         if number > max {
             self.bits_too_long()?;
