@@ -125,6 +125,12 @@ pub enum ForeignKeyRefusal {
     DuplicateName {
         constraint: Box<str>,
     },
+    /// Not of a foreign key, but of a CHECK constraint: their names are unique within a database, too.
+    DuplicateCheckName {
+        constraint: Box<str>,
+    },
+    /// The parent is divided into partitions.
+    Partitioned,
     NoParentTable {
         parent: Box<str>,
     },

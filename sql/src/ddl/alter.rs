@@ -16,7 +16,7 @@ use super::{
     Context, Outcome, check, check_name, check_not_reserved, column, create, foreign_key, fulltext, index, options,
     partition, sequence, spatial, tablespace,
 };
-use crate::catalog::{check_not_discarded, storage_error};
+use crate::catalog::{check_not_discarded, database_of, storage_error};
 use crate::error::{Error, Result};
 use crate::parser::ast::{AlterAction, AlterTable, ForeignKeySpec, IndexKind, PartitionAction, TableName};
 
@@ -108,7 +108,7 @@ fn names<'n>(
     for action in &alter.actions {
         match action {
             AlterAction::Rename(to) => {
-                let database = to.database.as_deref().unwrap_or(table.0);
+                let database = database_of(to, context.database)?;
                 context.writable(database)?;
                 names.push((database, &to.name));
             }
@@ -522,7 +522,8 @@ impl Change {
     }
 
     fn rename_to(&mut self, context: &Context<'_>, to: &TableName) -> Result<()> {
-        let database = to.database.as_deref().unwrap_or(&self.definition.database).to_string();
+        // As in MySQL a name without a database is one of the current database, whichever the table is in.
+        let database = database_of(to, context.database)?.to_string();
         options::check_table_name(&to.name)?;
         if context.instance.engine.database(&database).is_none() {
             return Err(Error::unknown_database(&database));

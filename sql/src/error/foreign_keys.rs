@@ -48,6 +48,8 @@ impl Error {
             Refusal::DuplicateName { constraint } => {
                 (1826, format!("Duplicate foreign key constraint name '{constraint}'"))
             }
+            Refusal::DuplicateCheckName { constraint } => return Error::duplicate_check_name(constraint),
+            Refusal::Partitioned => return Error::not_with_partitioning("FOREIGN KEY"),
             Refusal::NoParentTable { parent } => (1824, format!("Failed to open the referenced table '{parent}'")),
             Refusal::NoParentColumn { column, constraint, parent } => (
                 3734,

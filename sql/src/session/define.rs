@@ -53,6 +53,10 @@ impl Session {
             false => self.use_temporary_tables(),
         }
         let entered = commits && self.enter_change()?;
+        let renames = match commits {
+            false => Vec::new(),
+            true => self.lock_new_names(statement).inspect_err(|_| self.leave_change(entered))?,
+        };
         let result = match statement {
             Statement::CreateTable(create) if let Some(query) = &create.query => match create.temporary {
                 true => self.create_temporary_from(create, query, more, sink),
@@ -69,6 +73,7 @@ impl Session {
             | Statement::DropEvent { .. } => self.define_program(statement, more, sink),
             statement => self.define_now(statement, commits, more, sink),
         };
+        self.follow_renames(&renames, result.is_ok());
         self.leave_change(entered);
         if commits && result.is_err() {
             self.end_named(false)?;

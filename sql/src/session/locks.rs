@@ -3,19 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use storage::{DefinitionKind, Exported, NameLockMode, TableUse};
+use storage::{DefinitionKind, Exported, NameLockMode, TableUse, TrxOptions};
 
 use super::Session;
 use crate::accounts::{Privileges, Rights};
 use crate::catalog::{OrSqlError, check_not_discarded, database_of};
 use crate::error::{Error, Result};
 use crate::information_schema::is_virtual;
-use crate::parser::ast::{Maintenance, Statement, TableLock, TableName};
+use crate::parser::ast::{AlterAction, Maintenance, Statement, TableLock, TableName};
 use crate::planner::view::{rights_of, told_of};
 use crate::read_lock::{GLOBAL, Passage};
 use crate::status::Counter;
 use crate::table_locks::{LockedTable, LockedTables};
 use crate::views::View;
+
+/// A table that a statement renames: database and name, before and behind.
+pub(super) struct Renamed {
+    from: (String, String),
+    to: (String, String),
+}
 
 impl Session {
     fn metadata_wait(&self) -> Duration {
@@ -55,10 +61,15 @@ impl Session {
         self.status.add(Counter::ComLockTables, 1);
         self.commit()?;
         self.release_tables();
+        let options = self.trx_options();
         let mut wanted: Vec<LockedTable> = Vec::with_capacity(tables.len());
         for (table, alias, lock) in tables {
             // Views of the server, which dump programs lock with the tables: nothing is to be kept as it is.
             if *lock != TableLock::Write && is_virtual(database_of(table, self.state.database.as_deref())?) {
+                continue;
+            }
+            // A temporary table is the session's own: there is nobody to keep away from it.
+            if options.temporary_table(database_of(table, self.state.database.as_deref())?, &table.name).is_some() {
                 continue;
             }
             let table = LockedTable {
@@ -262,10 +273,16 @@ impl Session {
             Statement::DropTables { tables, .. } | Statement::DropSequences { sequences: tables, .. } => {
                 tables.iter().collect()
             }
-            Statement::RenameTables(pairs) => pairs.iter().map(|(from, _)| from).collect(),
+            // What the statement itself has renamed was locked under its name before.
+            Statement::RenameTables(pairs) => {
+                let is_made = |at: usize, name: &TableName| pairs[..at].iter().any(|(_, to)| to == name);
+                let all = pairs.iter().enumerate();
+                all.filter(|(at, (from, _))| !is_made(*at, from)).map(|(_, (from, _))| from).collect()
+            }
             Statement::TruncateTable(table)
             | Statement::CreateIndex { table, .. }
             | Statement::DropIndex { table, .. } => vec![table],
+            Statement::CreateTrigger(create) => vec![&create.table],
             Statement::Maintain { action, tables, .. } => {
                 if *action != Maintenance::Optimize {
                     wanted = TableUse::Read;
@@ -284,6 +301,75 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// A statement that renames tables which LOCK TABLES has locked: they stay locked under their new names, so that no other
+    /// session comes in between. Takes these names, and returns where each of the statement's names leads.
+    pub(super) fn lock_new_names(&mut self, statement: &Statement) -> Result<Vec<Renamed>> {
+        if self.locked.is_none() {
+            return Ok(Vec::new());
+        }
+        let pairs: Vec<(&TableName, &TableName)> = match statement {
+            Statement::RenameTables(pairs) => pairs.iter().map(|(from, to)| (from, to)).collect(),
+            Statement::AlterTable(alter) => {
+                let new = alter.actions.iter().filter_map(|action| match action {
+                    AlterAction::Rename(to) => Some((&alter.table, to)),
+                    _ => None,
+                });
+                new.collect()
+            }
+            _ => return Ok(Vec::new()),
+        };
+        let session_database = self.state.database.as_deref();
+        let full = |name: &TableName| -> Result<(String, String)> {
+            Ok((database_of(name, session_database)?.to_owned(), name.name.clone()))
+        };
+        let mut renames = Vec::with_capacity(pairs.len());
+        for (from, to) in pairs {
+            renames.push(Renamed { from: full(from)?, to: full(to)? });
+        }
+        if matches!(statement, Statement::AlterTable(_)) {
+            // A temporary table is the session's own.
+            let options = self.trx_options();
+            renames.retain(|renamed| options.temporary_table(&renamed.from.0, &renamed.from.1).is_none());
+        }
+        let options = TrxOptions { locked_tables: None, ..self.trx_options() };
+        let names: Vec<(&str, &str)> = renames.iter().map(|renamed| (&*renamed.to.0, &*renamed.to.1)).collect();
+        // Nobody else has the grant: a statement of definition has ended the session's transaction.
+        let outcome = match self.locked.as_mut().and_then(|locked| Arc::get_mut(&mut locked.grant)) {
+            Some(grant) => self.instance.engine.lock_more_tables(grant, &names, &options).or_sql(),
+            None => Ok(()),
+        };
+        if let Err(error) = outcome {
+            self.follow_renames(&renames, false);
+            return Err(error);
+        }
+        Ok(renames)
+    }
+
+    /// The statement has ended: locked tables have their new names, or kept the old ones. Names that no locked table has are
+    /// locked no longer.
+    pub(super) fn follow_renames(&mut self, renames: &[Renamed], done: bool) {
+        let Some(locked) = self.locked.as_mut().filter(|_| !renames.is_empty()) else { return };
+        for table in locked.tables.iter_mut().filter(|_| done) {
+            for Renamed { from, to } in renames {
+                if (&table.database, &table.name) == (&from.0, &from.1) {
+                    if table.alias == table.name {
+                        table.alias.clone_from(&to.1);
+                    }
+                    (table.database, table.name) = to.clone();
+                }
+            }
+        }
+        let is_locked = |name: &(String, String)| {
+            locked.tables.iter().any(|table| (&table.database, &table.name) == (&name.0, &name.1))
+        };
+        if let Some(grant) = Arc::get_mut(&mut locked.grant) {
+            for name in renames.iter().flat_map(|renamed| [&renamed.from, &renamed.to]).filter(|name| !is_locked(name))
+            {
+                self.instance.engine.unlock_table(grant, &name.0, &name.1);
+            }
+        }
     }
 
     /// Tables that were dropped are locked no longer: others may take their names. Once none is left, LOCK TABLES is over.

@@ -147,6 +147,10 @@ pub fn link(child: &Arc<row::Table>, number: usize, parent: Option<Arc<row::Tabl
 
 /// The index and the columns of the parent that a foreign key refers to.
 fn parent_side(child: &Table, key: &ForeignKey, parent: &Table) -> Option<(usize, Vec<usize>)> {
+    if parent.partitioning.is_some() {
+        // It has no rows of its own, and cannot be found as it is by what refers to it.
+        return None;
+    }
     let columns = ordinals(&parent.columns, &key.parent_columns).ok()?;
     let own = ordinals(&child.columns, &key.columns).ok()?;
     let fits = |(own, column): (&usize, &usize)| comparable(&child.columns[*own].ty, &parent.columns[*column].ty);

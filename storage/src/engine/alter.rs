@@ -208,6 +208,8 @@ impl Alteration<'_> {
             new_keys.iter_mut().for_each(|at| *at = order.iter().position(|was| was == at).unwrap_or(*at));
             schema::Check::rename_with_table(&mut definition.checks, &old.name, &to.1);
             (definition.database, definition.name) = to;
+            let is_itself = |table: &schema::Table| (&table.database, &table.name) == (&old.database, &old.name);
+            engine.check_taken(&definition.database, &is_itself, &definition.foreign_keys, &definition.checks)?;
             // The table may become the parent of tables that refer to a missing one of its name.
             engine.check_children(&definition, None, checks)?;
         }

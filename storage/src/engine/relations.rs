@@ -125,6 +125,32 @@ impl Engine {
         self.check_children(definition, old, checks)
     }
 
+    /// Names of constraints are unique within a database: whether those of a table that gets a name there are free. `passes`
+    /// tells which tables do not count.
+    pub(super) fn check_taken(
+        &self,
+        database: &str,
+        passes: &dyn Fn(&schema::Table) -> bool,
+        keys: &[ForeignKey],
+        checks: &[schema::Check],
+    ) -> Result<()> {
+        if keys.is_empty() && checks.is_empty() {
+            return Ok(());
+        }
+        for other in self.inner.dictionary.tables(database).iter().filter(|table| !passes(table)) {
+            let is_taken = |key: &&ForeignKey| other.foreign_keys.iter().any(|other| same_name(&other.name, &key.name));
+            if let Some(key) = keys.iter().find(is_taken) {
+                return Err(Refusal::DuplicateName { constraint: key.name.clone() }.into());
+            }
+            let is_taken =
+                |check: &&schema::Check| other.checks.iter().any(|other| same_name(&other.name, &check.name));
+            if let Some(check) = checks.iter().find(is_taken) {
+                return Err(Refusal::DuplicateCheckName { constraint: check.name.clone() }.into());
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a table can be the parent of all tables that refer to its name.
     pub(super) fn check_children(
         &self,
@@ -139,6 +165,9 @@ impl Engine {
                 continue;
             }
             for key in child.foreign_keys.iter().filter(|key| key.refers_to(database, name)) {
+                if definition.partitioning.is_some() {
+                    return Err(Refusal::Partitioned.into());
+                }
                 check_as_parent(definition, &child, key, old, checks)?;
             }
         }

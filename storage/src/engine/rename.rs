@@ -35,8 +35,11 @@ impl Engine {
         for (from, to) in renames {
             dictionary.database(to.0).ok_or_else(|| Error::NotFound(to.0.into()))?;
             dictionary.check_usable(to.0, to.1)?;
-            let is_free = from == to || now[to].is_none() && views[to].is_none();
+            let is_free = now[to].is_none() && views[to].is_none();
             let taken = || Error::Exists(format!("{}.{}", to.0, to.1).into());
+            if from == to && !is_free {
+                return Err(taken());
+            }
             if let Some(view) = views.insert(*from, None).flatten() {
                 views.insert(*to, Some(view)).flatten().map_or(Ok(()), |_| Err(taken()))?;
                 is_free.then_some(()).ok_or_else(taken)?;
@@ -57,6 +60,12 @@ impl Engine {
             now.insert(*to, Some(Arc::new(renamed)));
         }
         let followed = self.rename_keys(&mut ddl, &mut now, &children, wait)?;
+        for ((database, _), table) in now.iter() {
+            let is_renamed = |other: &schema::Table| now.contains_key(&(&*other.database, &*other.name));
+            if let Some(table) = table {
+                self.check_taken(database, &is_renamed, &table.foreign_keys, &table.checks)?;
+            }
+        }
         let moved = self.move_definitions(&mut ddl, &self.moved(&now))?;
         let renamed_views = renamed_views(&mut ddl, views)?;
         let mut opened = Vec::new();

@@ -143,6 +143,16 @@ impl Engine {
         Ok(grant)
     }
 
+    /// LOCK TABLES gets more names alone, beside those that it has. After an error it has a part of them.
+    pub fn lock_more_tables(&self, grant: &mut MetadataGrant, names: &[(&str, &str)], wait: &TrxOptions) -> Result<()> {
+        let mut names = names.to_vec();
+        names.sort_unstable();
+        names.dedup();
+        let locks = names.iter().map(|(database, name)| self.inner.dictionary.table_lock(database, name));
+        let new = locks.filter(|lock| grant.allows(lock).is_none()).map(|lock| (lock, TableUse::Write)).collect();
+        grant.extend(GrantOf::LockTables, new, &wait.interrupt, wait.metadata_wait_timeout)
+    }
+
     /// A name that LOCK TABLES has locked is locked no longer.
     pub fn unlock_table(&self, grant: &mut MetadataGrant, database: &str, name: &str) {
         grant.release(&self.inner.dictionary.table_lock(database, name));

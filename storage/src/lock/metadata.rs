@@ -380,24 +380,36 @@ impl MetadataGrant {
         interrupt: &Interrupt,
         limit: Duration,
     ) -> Result<MetadataGrant> {
-        let begin = Instant::now();
         let mut grant = MetadataGrant::default();
         grant.listed = Some((interrupt.names().clone(), of));
+        grant.extend(of, locks, interrupt, limit)?;
+        Ok(grant)
+    }
+
+    /// Takes more names, beside those that it has. After an error it has a part of them.
+    pub fn extend(
+        &mut self,
+        of: GrantOf,
+        locks: Vec<(Arc<MetadataLock>, TableUse)>,
+        interrupt: &Interrupt,
+        limit: Duration,
+    ) -> Result<()> {
+        let begin = Instant::now();
         for (lock, wanted) in locks {
-            grant.each(|held| held.queue.lock().awaited.push(lock.clone()));
+            self.each(|held| held.queue.lock().awaited.push(lock.clone()));
             let outcome = match wanted {
                 TableUse::Read => lock.take_read_only(interrupt, begin, limit),
                 TableUse::Write => lock.take_alone(of, interrupt, begin, limit),
             };
-            grant.each(|held| held.forget_awaited(&lock));
+            self.each(|held| held.forget_awaited(&lock));
             outcome?;
             interrupt.names().add(address(&*lock), of.mode(wanted));
             match wanted {
-                TableUse::Read => grant.read_only.push(lock),
-                TableUse::Write => grant.alone.push(lock),
+                TableUse::Read => self.read_only.push(lock),
+                TableUse::Write => self.alone.push(lock),
             }
         }
-        Ok(grant)
+        Ok(())
     }
 
     fn each(&self, tell: impl Fn(&MetadataLock)) {
