@@ -27,6 +27,7 @@ pub mod anomalies;
 pub mod bank;
 pub mod changes;
 pub mod ddl;
+pub mod definitions;
 pub mod disk;
 pub mod faults;
 pub mod files;
