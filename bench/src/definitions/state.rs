@@ -57,7 +57,7 @@ pub fn read(client: &mut Client, databases: &[&str], accounts: &str) -> Result<S
     for (what, question, at) in questions {
         let answer = client.query(&question)?;
         let shown = answer.rows.first().map(|row| text(row, at)).unwrap_or_default();
-        state.insert(what, without_counter(&shown));
+        state.insert(what, as_logged(&shown));
     }
     if !tables.is_empty() {
         for row in &client.query(&format!("CHECKSUM TABLE {}", tables.join(", ")))?.rows {
@@ -76,11 +76,13 @@ pub fn tables(state: &State) -> Vec<String> {
     state.iter().filter_map(of).collect()
 }
 
-/// The next number of a table counts rows that were never there, and those are not in the log.
-fn without_counter(shown: &str) -> String {
+/// Leaves out of a definition what is not in the log, as in MySQL: the next number of a table counts rows that were never
+/// there, and a character set's own collation is shown if the set was written, and not of a column that a query made.
+fn as_logged(shown: &str) -> String {
+    let shown = shown.replace(" COLLATE latin1_swedish_ci", "");
     match shown.split_once(" AUTO_INCREMENT=") {
         Some((before, after)) => format!("{before}{}", after.trim_start_matches(|digit: char| digit.is_ascii_digit())),
-        None => shown.to_owned(),
+        None => shown,
     }
 }
 
