@@ -171,7 +171,7 @@ fn the_text_of_a_log_carries_definitions_accounts_branches_and_names() {
 /// has to be told of the one that comes again under the same name.
 #[test]
 fn the_text_of_a_log_uses_a_database_again_that_was_dropped() {
-    let scratch = Scratch::new("binlog_text").expect("a directory");
+    let scratch = Scratch::new("binlog_text_again").expect("a directory");
     let source = glassine(&scratch, "source", &["--log-bin"]);
     let mut client = source.connect().expect("a connection");
     for statement in [
