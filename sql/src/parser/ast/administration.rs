@@ -147,7 +147,7 @@ pub enum Show {
     },
     /// SHOW PROFILES
     Profiles,
-    /// SHOW PROFILE [kinds] [FOR QUERY number] [LIMIT ...]
+    /// `SHOW PROFILE [kinds] [FOR QUERY number] [LIMIT ...]`
     Profile {
         kinds: Vec<ProfileKind>,
         query: Option<u64>,
