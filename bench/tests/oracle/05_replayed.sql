@@ -79,10 +79,9 @@ INSERT INTO r_from VALUES (1, 5), (2, 6);
 INSERT INTO r_to SELECT a, b FROM r_from ON DUPLICATE KEY UPDATE b = b + 1;
 INSERT INTO r_to SELECT a, b FROM r_from ON DUPLICATE KEY UPDATE b = r_from.b + r_to.b;
 SELECT a, b FROM r_to ORDER BY a;
--- ONLY_FULL_GROUP_BY looks into subqueries, and at the order of one row.
+-- ONLY_FULL_GROUP_BY looks into subqueries.
 SET sql_mode = CONCAT(@@sql_mode, ',ONLY_FULL_GROUP_BY');
 SELECT COUNT(*), (SELECT COUNT(*) FROM r_two i WHERE i.a = o.a) FROM r_two o;
-SELECT 1 FROM r_two ORDER BY COUNT(*) + a;
 SELECT (SELECT o.a FROM r_two i LIMIT 1) FROM r_one o GROUP BY o.b;
 SELECT (SELECT o.b FROM r_two i LIMIT 1) FROM r_one o GROUP BY o.b ORDER BY 1;
 SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';

@@ -193,8 +193,8 @@ public class Hibernate {
             q.where(b.and(b.greaterThan(root.get("credit"), BigDecimal.TEN), b.or(b.isNull(root.get("address").get("town")), b.equal(root.get("kind"), Kind.SMALL)))).orderBy(b.desc(root.get("since")));
             found("criteria", s.createQuery(q).setFirstResult(1).setMaxResults(3).getResultList().stream().map(x -> x.name).toList());
             found("native", s.createNativeQuery("SELECT name, credit FROM customer WHERE MATCH_ID(id) = 1".replace("MATCH_ID(id)", "id"), Object[].class).getResultList().toArray());
-            found("keys", s.createNativeQuery("SELECT table_name, constraint_name, constraint_type FROM information_schema.table_constraints WHERE constraint_schema = DATABASE() AND constraint_type <> 'CHECK' ORDER BY 1, 3, 2", Object[].class).getResultList().toArray());
-            found("columns", s.createNativeQuery("SELECT table_name, column_name, is_nullable, data_type FROM information_schema.columns WHERE table_schema = DATABASE() AND data_type NOT IN ('json', 'longtext') AND table_name <> 'purchase_ids' ORDER BY 1, 2", Object[].class).getResultList().toArray());
+            found("keys", s.createNativeQuery("SELECT table_name, constraint_name, constraint_type FROM information_schema.table_constraints WHERE constraint_schema = DATABASE() AND constraint_type <> 'CHECK' ORDER BY LOWER(table_name), 3, 2", Object[].class).getResultList().toArray());
+            found("columns", s.createNativeQuery("SELECT table_name, column_name, is_nullable, data_type FROM information_schema.columns WHERE table_schema = DATABASE() AND data_type NOT IN ('json', 'longtext') AND table_name <> 'purchase_ids' ORDER BY LOWER(table_name), 2", Object[].class).getResultList().toArray());
         });
     }
 
