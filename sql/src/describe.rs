@@ -44,11 +44,16 @@ pub fn literal(text: &str) -> String {
 /// An expression as information_schema tells it: MySQL 8 keeps a form for this that is escaped like a text without its
 /// quotes, and migration tools compare with that. SHOW CREATE TABLE has it as it is.
 pub fn told_expression(text: &str) -> String {
+    escaped(text, "\\'")
+}
+
+/// What stands between the quotes of a text in a stored expression; `quote` stands for a quote.
+pub fn escaped(text: &str, quote: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         match c {
+            '\'' => out.push_str(quote),
             '\\' => out.push_str("\\\\"),
-            '\'' => out.push_str("\\'"),
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\0' => out.push_str("\\0"),

@@ -91,7 +91,7 @@ pub fn warn_of_duplicate(
     made: &IndexDefinition,
     others: &[IndexDefinition],
 ) {
-    let same = |other: &&IndexDefinition| {
+    let same = |other: &IndexDefinition| {
         !other.generated
             && !other.primary
             && other.algorithm == made.algorithm
@@ -99,7 +99,7 @@ pub fn warn_of_duplicate(
             && other.fulltext.is_some() == made.fulltext.is_some()
             && other.parts == made.parts
     };
-    if !made.primary && others.iter().find(same).is_some() {
+    if !made.primary && others.iter().any(same) {
         let (database, table) = table;
         let name = &made.name;
         context.warn(

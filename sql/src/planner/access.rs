@@ -25,6 +25,7 @@ use storage::Table;
 
 use super::arrays::{ElementsAccess, searches_of};
 use super::fulltext::{FulltextAccess, search_of};
+use super::hints::is_named;
 use super::keys::KeyRanges;
 use super::logical::is_volatile;
 use super::range::{Interval, KeyExpr, PartRange, is_known_now};
@@ -410,12 +411,7 @@ fn allowed_indexes(context: &PlanContext<'_>, source: &Source, table: &Table) ->
     let mut allowed: Vec<bool> = table.indexes.iter().map(|index| !index.invisible || invisible_too).collect();
     let mut forced = false;
     let uses: Vec<_> = source.hints.iter().filter(|hint| hint.kind != IndexHintKind::Ignore).collect();
-    let named = |names: &[String], number: usize| {
-        names.iter().any(|name| {
-            storage::same_name(name, &table.indexes[number].name)
-                || table.indexes[number].primary && name.eq_ignore_ascii_case("PRIMARY")
-        })
-    };
+    let named = |names: &[String], number: usize| names.iter().any(|name| is_named(&table.indexes[number], name));
     if !uses.is_empty() {
         forced = uses.iter().any(|hint| hint.kind == IndexHintKind::Force);
         for (number, allowed) in allowed.iter_mut().enumerate() {

@@ -150,7 +150,8 @@ fn one(
     }
 }
 
-fn is_named(index: &Index, name: &str) -> bool {
+/// Whether a hint means an index by this name.
+pub(super) fn is_named(index: &Index, name: &str) -> bool {
     storage::same_name(name, &index.name) || index.primary && name.eq_ignore_ascii_case("PRIMARY")
 }
 

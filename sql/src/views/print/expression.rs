@@ -5,28 +5,14 @@ use std::fmt::Write;
 use format::collation::{Charset, convert};
 
 use super::{Printer, unknown};
-use crate::describe::quoted;
+use crate::describe::{escaped, quoted};
 use crate::error::{Error, Result};
 use crate::parser::ast::*;
 
 /// A text literal in single quotes.
 fn text(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('\'');
-    for c in text.chars() {
-        match c {
-            '\'' => out.push_str("''"),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\0' => out.push_str("\\0"),
-            '\u{1a}' => out.push_str("\\Z"),
-            other => out.push(other),
-        }
-    }
-    out.push('\'');
-    Some(out)
+    Some(format!("'{}'", escaped(text, "''")))
 }
 
 fn hex(bytes: &[u8]) -> String {
