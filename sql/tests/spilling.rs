@@ -335,6 +335,82 @@ fn small_buffers_and_large_ones_give_the_same_rows() {
     }
 }
 
+/// What changes find, by the tables `big` and `small`, which each begins with.
+const CHANGES: &[&str] = &[
+    "UPDATE big SET i = id, v = CONCAT(v, i) ORDER BY v, x DESC, id",
+    "UPDATE big SET i = -id ORDER BY v, id LIMIT 700",
+    "UPDATE big SET id = id + 100000 ORDER BY id DESC",
+    "UPDATE big SET id = 1000000 - id WHERE id > 3",
+    "UPDATE big SET v = CONCAT(id, '.', (SELECT COUNT(*) FROM small WHERE small.i <= big.i)), x = v",
+    "UPDATE big a JOIN small b ON a.s = b.s SET a.i = b.id, a.x = CONCAT(a.v, b.x)",
+    "UPDATE big a JOIN big b ON a.v = b.v SET a.x = CONCAT(b.x, '.'), b.i = a.id, b.w = a.w",
+    "UPDATE big a LEFT JOIN small b ON a.id = b.id SET a.x = IFNULL(b.x, a.v), b.x = CONCAT(a.id, b.v), b.i = NULL",
+    "DELETE FROM big WHERE id NOT IN (SELECT id FROM small WHERE i > 5)",
+    "DELETE FROM big ORDER BY w, id LIMIT 900",
+    "DELETE FROM big ORDER BY x DESC, id DESC LIMIT 1100 RETURNING id, x, v",
+    "DELETE a, b FROM big a JOIN small b ON a.v = b.v WHERE a.id > 5",
+    "DELETE a FROM big a JOIN big b ON a.v = b.v AND a.id < b.id",
+    "INSERT INTO big (id, v, x) SELECT id + 5000, v, x FROM big RETURNING id, v, CONCAT(x, v)",
+    "REPLACE INTO small (id, v, x) SELECT id, v, x FROM big RETURNING id, x",
+];
+
+#[test]
+fn changes_that_find_more_rows_than_fit_into_memory_change_the_same() {
+    let scratch = Scratch::new("spilling-changes");
+    let instance = instance_with_tmpdir(&scratch);
+    let (mut small, mut large) = (session(&instance), session(&instance));
+    run(&mut small, SMALL);
+    run(&mut large, LARGE);
+    fill(&mut large, "big_source", 1500, &mut Random::new(first_seed()));
+    fill(&mut large, "small_source", 600, &mut Random::new(first_seed() + 1));
+    for (tables, session) in [("in_small", &mut small), ("in_large", &mut large)] {
+        run(session, &format!("CREATE DATABASE {tables}"));
+        run(session, &format!("USE {tables}"));
+    }
+    for statement in CHANGES {
+        let mut outcomes = Vec::new();
+        for session in [&mut small, &mut large] {
+            for table in ["big", "small"] {
+                run(session, &format!("DROP TABLE IF EXISTS {table}"));
+                run(session, &format!("CREATE TABLE {table} LIKE test.{table}_source"));
+                run(session, &format!("INSERT INTO {table} SELECT * FROM test.{table}_source"));
+            }
+            let before = status(session, "Created_tmp_files");
+            let mut lines = run(session, statement);
+            let files = status(session, "Created_tmp_files") - before;
+            for table in ["big", "small"] {
+                lines.extend(run(session, &format!("SELECT * FROM {table} ORDER BY id")));
+            }
+            outcomes.push((lines, files));
+        }
+        let [(ours, files), (expected, none)] = &outcomes[..] else { unreachable!("two sessions") };
+        let differing = ours.iter().zip(expected).find(|(ours, expected)| ours != expected);
+        assert!(ours == expected, "{statement}\n{differing:?}");
+        assert!(*files > 0 && *none == 0, "{statement}: {files} files, {none} with much memory");
+        assert_eq!(instance.temporary.budget.lent_bytes(), 0, "{statement}");
+    }
+}
+
+/// Keys of all lengths, many times what there is memory for, most of them several times.
+#[test]
+fn a_row_of_a_recursive_union_is_new_once_wherever_its_key_is() {
+    let scratch = Scratch::new("spilling-keys");
+    let instance = instance_with_tmpdir(&scratch);
+    let mut session = numbers(&instance, 1000);
+    let query = "WITH RECURSIVE r (k, t) AS (
+            SELECT x, CAST(REPEAT(y, IF(x % 50 = 0, 3000, 1)) AS CHAR(30000)) FROM n
+            UNION SELECT (k * 7919 + n.x * 101) % 5003, '' FROM r JOIN n ON n.x <= 3)
+        SELECT COUNT(*), SUM(k), SUM(LENGTH(t)), COUNT(DISTINCT k, t) FROM r";
+    run(&mut session, LARGE);
+    let expected = run(&mut session, query);
+    assert_eq!(status(&mut session, "Created_tmp_files"), 0, "{expected:?}");
+    run(&mut session, SMALL);
+    assert_eq!(run(&mut session, query), expected);
+    let (files, passes) = (status(&mut session, "Created_tmp_files"), status(&mut session, "Sort_merge_passes"));
+    assert!(files > 20 && passes > 2, "{files} files, {passes} passes");
+    assert_eq!(instance.temporary.budget.lent_bytes(), 0);
+}
+
 #[test]
 fn status_tells_which_statement_used_files() {
     let scratch = Scratch::new("spilling-status");
@@ -421,6 +497,11 @@ const SPILLING: &[&str] = &[
     "SELECT id, RANK() OVER (PARTITION BY v ORDER BY x) FROM big",
     "WITH RECURSIVE r (n, k, v) AS (SELECT 1, i, v FROM big UNION ALL SELECT n + 1, k, v FROM r WHERE n < 3) \
      SELECT COUNT(*) FROM r",
+    "WITH RECURSIVE r (k, v) AS (SELECT id, v FROM big UNION SELECT k + 1, v FROM r WHERE k < 300) SELECT COUNT(*) FROM r",
+    "UPDATE big SET i = i ORDER BY v",
+    "UPDATE big SET i = i WHERE id NOT IN (SELECT id + 10000 FROM small)",
+    "UPDATE big a JOIN small b ON a.v = b.v SET a.i = a.i, b.x = b.x",
+    "INSERT INTO copy SELECT id, x FROM big RETURNING id, v",
     "INSERT INTO copy SELECT id, v FROM big",
     "CREATE TABLE other SELECT id, x FROM big",
 ];
@@ -601,6 +682,7 @@ const PHASES: &[(&str, &str)] = &[
         "WITH RECURSIVE r AS (SELECT 1 AS i, 'some text' AS t UNION DISTINCT SELECT i + 1, t FROM r WHERE i < 5000) \
          SELECT COUNT(*) FROM r",
     ),
+    ("rows of a change of joined tables", "UPDATE n a JOIN n b ON a.z = b.z SET a.y = a.y, b.y = b.y"),
     (
         "a table made once",
         "WITH c AS (SELECT a.x, b.y FROM n a, n b WHERE b.x <= 10 LIMIT 1000000) \
@@ -696,7 +778,11 @@ fn kill_ends_every_operator() {
                 let running = scope.spawn(move || ask(&mut session, statement));
                 std::thread::sleep(delay);
                 let killed = Instant::now();
-                process.kill(Kill::Query);
+                // A statement that has not begun yet is not ended by it.
+                while !running.is_finished() {
+                    process.kill(Kill::Query);
+                    std::thread::sleep(Duration::from_millis(5));
+                }
                 (running.join().expect("a session"), killed.elapsed())
             });
             let last = lines.last().map(String::as_str).unwrap_or_default();

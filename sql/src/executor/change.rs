@@ -8,12 +8,13 @@ use format::value::{ColumnType, DateTime, Value, Zone};
 use storage::schema::{Column, IndexPart};
 use storage::{Row, Table};
 
-use super::memory::row_bytes;
+use super::found::{FoundRow, FoundRows};
+use super::memory::Purpose;
 use super::output::compare_keys;
 use super::query::{limits, scan};
 use super::row::TableRow;
 use super::row_rules::RowTarget;
-use super::sorter::sort_by;
+use super::sorter::Sorter;
 use super::stored::Stored;
 use super::triggers::Firing;
 use super::{Environment, Level, elements, view_check};
@@ -598,24 +599,22 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
     let table = &plan.table;
     if plan.collect_first && !plan.select.subqueries.is_empty() {
         // A subquery may read the table: all values are computed from the rows as they were found.
-        let mut found: Vec<(Row, Stored)> = Vec::new();
-        let mut account = environment.memory.account();
+        let mut found = FoundRows::new(&environment.memory);
         for_each_row(environment, &plan.select, context, false, &mut |row| {
-            let number = found.len() as u64 + 1;
+            let number = found.len() + 1;
             updater.evaluate(context, row, number, &mut |row, evaluate| evaluate(&TableRow { table, row, zone }))?;
             let values = updater.take_values();
-            account.add((row.stored_bytes() + values.bytes.len() + values.parts.len() * 16) as u64 + 256)?;
-            found.push((row.clone(), values));
-            Ok(())
+            found.push(FoundRow { row: row.clone(), values, others: Vec::new() })
         })?;
         let mut done = 0;
-        for (row, values) in found {
+        found.for_each(&mut |FoundRow { row, values, .. }| {
             check_interrupt(&mut done, context)?;
             changes.found += 1;
             updater.give_values(values);
             let changed = updater.apply(environment, context, &row, changes.found)?;
             changes.changed += u64::from(changed);
-        }
+            Ok(())
+        })?;
         environment.scratch.borrow_mut().give_back_stored(updater.stored);
         return Ok(changes);
     }
@@ -692,24 +691,31 @@ fn for_each_row(
         })?;
         return Ok(());
     }
-    let mut rows: Vec<(Vec<Value>, Row)> = Vec::new();
-    let sorts = !plan.order.is_empty();
-    let mut account = environment.memory.account();
+    if plan.order.is_empty() {
+        let mut found = FoundRows::new(&environment.memory);
+        scan(environment, plan, context, &mut |row| {
+            found.push(FoundRow::of(row.sources[0].stored.clone()))?;
+            Ok(found.len() < left)
+        })?;
+        return found.for_each(&mut |found| visit(&found.row));
+    }
+    let mut sorter = Sorter::new(environment.memory.account_for(Purpose::Sort));
+    let compare = |a: &FoundRow, b: &FoundRow| compare_keys(&a.others, &b.others, &plan.order);
     scan(environment, plan, context, &mut |row| {
         let mut keys = Vec::with_capacity(plan.order.len());
         for (expr, _) in &plan.order {
             keys.push(expr.value(context, row)?);
         }
-        let stored = &row.sources[0].stored;
-        account.add(row_bytes(&keys) + stored.stored_bytes() as u64 + 256)?;
-        rows.push((keys, stored.clone()));
-        Ok(sorts || (rows.len() as u64) < left)
+        let found = FoundRow { others: keys, ..FoundRow::of(row.sources[0].stored.clone()) };
+        sorter.push(found, left, &compare, context.session)?;
+        Ok(true)
     })?;
-    if sorts {
-        sort_by(&mut rows, || context.session.is_interrupted(), |(a, _), (b, _)| compare_keys(a, b, &plan.order))?;
-    }
-    for (_, row) in rows.iter().take(left.min(usize::MAX as u64) as usize) {
-        visit(row)?;
+    let (mut sorted, _account, _) = sorter.finish(left, &compare, context.session)?;
+    while left > 0
+        && let Some(found) = sorted.next(&compare, context.session)?
+    {
+        left -= 1;
+        visit(&found.row)?;
     }
     Ok(())
 }

@@ -4,16 +4,16 @@
 //! the join sees no row that the statement has changed, and a row that it gives twice is changed once.
 
 use format::collation::collation;
-use format::value::{Value, Zone};
-use rustc_hash::FxHashSet;
+use format::value::Zone;
 use storage::schema::INDEX_PARTS_MAX;
 use storage::{ColumnSet, ReadMode, Row, Table};
 
 use super::change::{Changes, Updater, assign_mode, check_interrupt};
-use super::memory::{Account, row_bytes};
+use super::found::{FoundRow, FoundRows};
+use super::keys::KeySet;
+use super::memory::Memory;
 use super::query::scan;
 use super::row::{JoinRow, decode};
-use super::stored::Stored;
 use super::triggers::Firing;
 use super::view_check;
 use super::{Environment, Level};
@@ -25,14 +25,16 @@ use crate::partitions::rows::{self, Division};
 use crate::planner::SelectPlan;
 use crate::planner::joined_change::{JoinedDeletePlan, JoinedUpdatePlan};
 
-/// A row, the values that it gets, and what WITH CHECK OPTION reads beside it.
-type FoundRow = (Row, Stored, Vec<Value>);
-
 /// The rows of one target: each once.
-#[derive(Default)]
-struct Found {
-    rows: Vec<FoundRow>,
-    seen: FxHashSet<Box<[u8]>>,
+struct Found<'m> {
+    rows: FoundRows<'m>,
+    seen: KeySet<'m>,
+}
+
+impl<'m> Found<'m> {
+    fn new(memory: &'m Memory<'m>) -> Found<'m> {
+        Found { rows: FoundRows::new(memory), seen: KeySet::new(memory) }
+    }
 }
 
 /// The joined row, with one table's as it becomes.
@@ -86,13 +88,12 @@ pub fn update(
             updater
         })
         .collect();
-    let mut found: Vec<Found> = plan.targets.iter().map(|_| Found::default()).collect();
-    let mut account = environment.memory.account();
+    let mut found: Vec<Found<'_>> = plan.targets.iter().map(|_| Found::new(&environment.memory)).collect();
     let mut changes = Changes::default();
     scan(environment, &plan.select, context, &mut |joined| {
         let joined: &JoinRow<'_> = joined;
         for ((target, updater), found) in plan.targets.iter().zip(&mut updaters).zip(&mut found) {
-            let Some(row) = new_row(&plan.select, target.source, joined, &target.table, found, &mut account)? else {
+            let Some(row) = new_row(&plan.select, target.source, joined, &target.table, found, context)? else {
                 continue;
             };
             changes.found += 1;
@@ -101,17 +102,17 @@ pub fn update(
                 evaluate(&TargetRow { joined, base, table: &target.table, row, zone })
             })?;
             let values = updater.take_values();
-            account.add(values.bytes.len() as u64 + (values.parts.len() * 16) as u64)?;
             let others = target.check.as_ref().map_or(Vec::new(), |check| view_check::others(check, joined));
-            account.add(row_bytes(&others))?;
-            found.rows.push((row, values, others));
+            found.rows.push(FoundRow { row, values, others })?;
         }
         Ok(true)
     })?;
     let mut done = 0;
     for ((target, updater), found) in plan.targets.iter().zip(&mut updaters).zip(found) {
-        for (number, (row, values, others)) in (1..).zip(found.rows) {
+        let mut number = 0;
+        found.rows.for_each(&mut |FoundRow { row, values, others }| {
             check_interrupt(&mut done, context)?;
+            number += 1;
             updater.others = others;
             updater.give_values(values);
             let changed = match target.reads_again {
@@ -122,7 +123,8 @@ pub fn update(
                 },
             };
             changes.changed += u64::from(changed);
-        }
+            Ok(())
+        })?;
     }
     Ok(changes)
 }
@@ -142,13 +144,12 @@ pub fn delete(
         ignores: plan.ignore,
         ..*outer_context
     };
-    let mut found: Vec<Found> = plan.targets.iter().map(|_| Found::default()).collect();
-    let mut account = environment.memory.account();
+    let mut found: Vec<Found<'_>> = plan.targets.iter().map(|_| Found::new(&environment.memory)).collect();
     scan(environment, &plan.select, context, &mut |joined| {
         let joined: &JoinRow<'_> = joined;
         for (target, found) in plan.targets.iter().zip(&mut found) {
-            if let Some(row) = new_row(&plan.select, target.source, joined, &target.table, found, &mut account)? {
-                found.rows.push((row, Stored::default(), Vec::new()));
+            if let Some(row) = new_row(&plan.select, target.source, joined, &target.table, found, context)? {
+                found.rows.push(FoundRow::of(row))?;
             }
         }
         Ok(true)
@@ -157,8 +158,10 @@ pub fn delete(
     let mut done = 0;
     for (target, found) in plan.targets.iter().zip(found) {
         let table = &target.table;
-        for (number, (row, ..)) in (1..).zip(found.rows) {
+        let mut number = 0;
+        found.rows.for_each(&mut |FoundRow { row, .. }| {
             check_interrupt(&mut done, context)?;
+            number += 1;
             let row = match target.reads_again {
                 false => Some(row),
                 true => {
@@ -167,7 +170,7 @@ pub fn delete(
                 }
             };
             // A cascade was faster.
-            let Some(row) = row else { continue };
+            let Some(row) = row else { return Ok(()) };
             let fired = target.triggers.as_deref();
             let firing = Firing { table, context, old: Some(&row), number };
             if let Some(triggers) = fired {
@@ -188,7 +191,8 @@ pub fn delete(
                 Err(storage::Error::NotFound(_)) if table.is_related() => {}
                 Err(error) => return Err(storage_error(error)),
             }
-        }
+            Ok(())
+        })?;
     }
     Ok(changes)
 }
@@ -199,8 +203,8 @@ fn new_row(
     source: usize,
     joined: &JoinRow<'_>,
     table: &Table,
-    found: &mut Found,
-    account: &mut Account<'_>,
+    found: &mut Found<'_>,
+    context: &EvalContext<'_>,
 ) -> Result<Option<Row>> {
     debug_assert!(plan.sources[source].table().is_some());
     let current = &joined.sources[source];
@@ -214,12 +218,7 @@ fn new_row(
         key.extend_from_slice(&(stored.len() as u32).to_le_bytes());
         key.extend_from_slice(stored);
     }
-    let bytes = key.len() + row.stored_bytes() + 16 * row.column_count() + 128;
-    if !found.seen.insert(key.into()) {
-        return Ok(None);
-    }
-    account.add(bytes as u64)?;
-    Ok(Some(row.clone()))
+    Ok(found.seen.insert(key, context.session)?.then(|| row.clone()))
 }
 
 /// The bytes of a hidden key.

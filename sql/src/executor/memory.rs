@@ -8,7 +8,8 @@
 //! | sorts | `sort_buffer_size` | sorted rows go to a file, and are merged |
 //! | joins by hash | `join_buffer_size` | rows of both sides are divided among parts of a file |
 //! | groups, DISTINCT, set operations | the smaller of `tmp_table_size` and `max_heap_table_size` | rows are divided likewise |
-//! | rows that are made once and read often | the same | the rest of them is in a file |
+//! | rows that are made once and read often, rows that a change has found | the same | the rest of them is in a file |
+//! | keys of these, and of the rows of WITH RECURSIVE | the same | they go to files by their hashes, see `executor::keys` |
 //! | all others, and what cannot be divided | none | error 1038 |
 //!
 //! What an operator asks for beyond its limit, or beyond the budget, is refused, and it goes on with what it has: at least
@@ -107,6 +108,11 @@ impl<'a> Memory<'a> {
     }
 
     pub fn account_for(&self, purpose: Purpose) -> Account<'_> {
+        Account { memory: self, bytes: 0, bytes_max: self.limit_of(purpose) }
+    }
+
+    /// The most that an operator may have.
+    pub fn limit_of(&self, purpose: Purpose) -> u64 {
         let bytes_max = match purpose {
             Purpose::Sort => self.sort_bytes,
             Purpose::Join => self.join_bytes,
@@ -114,7 +120,22 @@ impl<'a> Memory<'a> {
             Purpose::Table => self.table_bytes,
             Purpose::Other => u64::MAX,
         };
-        Account { memory: self, bytes: 0, bytes_max: bytes_max.max(FLOOR_BYTES) }
+        bytes_max.max(FLOOR_BYTES)
+    }
+
+    /// Adds, until the statement ends, what somebody who has kept so many bytes can do without, if it is there.
+    #[must_use]
+    pub fn keeps(&self, bytes_max: u64, kept: u64, bytes: u64) -> bool {
+        let wanted = kept.saturating_add(bytes);
+        if wanted > bytes_max {
+            return false;
+        }
+        let is_lent = self.lend(bytes);
+        if !is_lent && wanted <= FLOOR_BYTES {
+            self.lend_anyway(bytes);
+            return true;
+        }
+        is_lent
     }
 
     /// Adds what stays until the statement ends; 1038 when it is too much.
@@ -207,18 +228,9 @@ impl<'m> Account<'m> {
     /// Adds what the owner can do without, if it is there.
     #[must_use]
     pub fn fits(&mut self, bytes: u64) -> bool {
-        let wanted = self.bytes.saturating_add(bytes);
-        if wanted > self.bytes_max {
-            return false;
-        }
-        if !self.memory.lend(bytes) {
-            if wanted > FLOOR_BYTES {
-                return false;
-            }
-            self.memory.lend_anyway(bytes);
-        }
-        self.bytes = wanted;
-        true
+        let is_kept = self.memory.keeps(self.bytes_max, self.bytes, bytes);
+        self.bytes += if is_kept { bytes } else { 0 };
+        is_kept
     }
 
     /// Adds a little that nothing can go on without: the row at hand, the buffers of files.
@@ -275,7 +287,7 @@ impl Drop for Lease {
     }
 }
 
-fn out_of_memory() -> Error {
+pub fn out_of_memory() -> Error {
     Error::new(1038, b"HY001", "Out of sort memory, consider increasing server sort buffer size")
 }
 

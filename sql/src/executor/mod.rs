@@ -21,6 +21,7 @@ pub mod apply;
 pub mod change;
 mod divided;
 mod elements;
+mod found;
 mod fulltext;
 mod grace;
 mod grouping;
@@ -30,6 +31,7 @@ mod insert_fields;
 mod join;
 pub mod joined_change;
 mod json_table;
+mod keys;
 pub mod load;
 pub mod memory;
 pub mod outfile;
@@ -59,8 +61,8 @@ use format::value::Value;
 use rustc_hash::FxHashMap;
 use storage::{Row, Trx};
 
-use self::memory::{Account, Memory, row_bytes};
-use self::rows::{RowMaker, Rows};
+use self::memory::{Account, Memory, Purpose, row_bytes};
+use self::rows::{RowMaker, Rows, RowsMade};
 use self::sort::StoredSorter;
 use self::stored::Stored;
 use crate::error::{Error, Result};
@@ -95,7 +97,7 @@ pub struct Environment<'a> {
     pub found_rows: Cell<u64>,
     pub scratch: &'a RefCell<Scratch>,
     /// The rows of RETURNING.
-    pub returned: RefCell<Vec<Vec<Value>>>,
+    pub returned: RefCell<RowsMade>,
     /// EXPLAIN ANALYZE.
     pub profile: Option<&'a Profile>,
     /// Where changes of rows are logged, if they are.
@@ -121,9 +123,9 @@ impl Environment<'_> {
     /// Keeps a row for RETURNING.
     pub fn return_row(&self, returning: &Returning, context: &EvalContext<'_>, row: &dyn Fields) -> Result<()> {
         let values = returning.output.iter().map(|expr| expr.value(context, row)).collect::<Result<Vec<_>>>()?;
-        self.memory.keep(row_bytes(&values))?;
-        self.returned.borrow_mut().push(values);
-        Ok(())
+        let mut returned = self.returned.borrow_mut();
+        let (kept, bytes_max) = (returned.bytes(), self.memory.limit_of(Purpose::Table));
+        returned.push(&values, &self.memory, |bytes| self.memory.keeps(bytes_max, kept, bytes))
     }
 }
 

@@ -4,14 +4,14 @@
 //! seed -> rows of round 0 -> members -> rows of round 1 -> members -> ... -> no rows
 //! ```
 //!
-//! Only the rows of the last round are kept here, in a file if there is no memory for them, and with UNION (DISTINCT) a key
-//! of each row that there was, in memory.
+//! Only the rows of the last round are kept here, and with UNION (DISTINCT) a key of each row that there was: in files, if
+//! there is no memory for them.
 
 use format::collation::CollationId;
 use format::value::Value;
-use rustc_hash::FxHashSet;
 
 use super::Environment;
+use super::keys::KeySet;
 use super::row::put_row_as;
 use super::rows::RowMaker;
 use crate::error::{Error, Result};
@@ -40,8 +40,7 @@ pub fn run_recursive(
         _ => u64::MAX,
     };
     let collations: Vec<CollationId> = plan.columns.iter().map(|column| column.ty.collation).collect();
-    let mut seen = plan.distinct.then(FxHashSet::<Box<[u8]>>::default);
-    let mut keys = environment.memory.account();
+    let mut seen = plan.distinct.then(|| KeySet::new(&environment.memory));
     let mut go_on = true;
     // Takes a row into the round, unless it was there before.
     let mut take = |row: Vec<Value>, round: &mut RowMaker<'_>| -> Result<bool> {
@@ -51,11 +50,9 @@ pub fn run_recursive(
             for (value, collation) in row.iter().zip(&collations) {
                 group_key(&Datum::from(value), *collation, &mut key);
             }
-            let bytes = key.len() as u64 + 32;
-            if !seen.insert(key.into()) {
+            if !seen.insert(key, context.session)? {
                 return Ok(true);
             }
-            keys.add(bytes)?;
         }
         if offset > 0 {
             offset -= 1;

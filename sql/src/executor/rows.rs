@@ -25,9 +25,16 @@ pub type Rows = Rc<RowList>;
 
 /// Rows that are being made.
 pub struct RowMaker<'m> {
-    memory: Vec<Vec<Value>>,
-    rest: Option<Writer>,
+    rows: RowsMade,
     account: Account<'m>,
+}
+
+/// The rows of a maker.
+#[derive(Default)]
+pub struct RowsMade {
+    memory: Vec<Vec<Value>>,
+    bytes: u64,
+    rest: Option<Writer>,
     record: Vec<u8>,
 }
 
@@ -39,18 +46,36 @@ pub struct RestReader {
 
 impl<'m> RowMaker<'m> {
     pub fn new(memory: &'m Memory<'m>) -> RowMaker<'m> {
-        RowMaker { memory: Vec::new(), rest: None, account: memory.account_for(Purpose::Table), record: Vec::new() }
+        RowMaker { rows: RowsMade::default(), account: memory.account_for(Purpose::Table) }
     }
 
     pub fn push(&mut self, row: &[Value]) -> Result<()> {
-        if self.rest.is_none() && self.account.fits(row_bytes(row)) {
+        let memory = self.account.memory();
+        self.rows.push(row, memory, |bytes| self.account.fits(bytes))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.memory.is_empty()
+    }
+
+    pub fn finish(self) -> Result<Rows> {
+        let lease = (self.account.bytes() > 0).then(|| self.account.into_lease());
+        self.rows.finish(lease)
+    }
+}
+
+impl RowsMade {
+    /// Takes a row: into memory, if it fits and those before it did.
+    pub fn push(&mut self, row: &[Value], memory: &Memory<'_>, fits: impl FnOnce(u64) -> bool) -> Result<()> {
+        let bytes = row_bytes(row);
+        if self.rest.is_none() && fits(bytes) {
+            self.bytes += bytes;
             self.memory.push(row.to_vec());
             return Ok(());
         }
         let writer = match &mut self.rest {
             Some(writer) => writer,
             none => {
-                let memory = self.account.memory();
                 memory.count(|counts| counts.tables += 1);
                 none.insert(Writer::new(&memory.spill()?))
             }
@@ -60,13 +85,13 @@ impl<'m> RowMaker<'m> {
         writer.write(&self.record)
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.memory.is_empty()
+    /// What the rows in memory take.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
-    pub fn finish(self) -> Result<Rows> {
+    pub fn finish(self, lease: Option<Lease>) -> Result<Rows> {
         let rest = self.rest.map(Writer::finish).transpose()?;
-        let lease = (self.account.bytes() > 0).then(|| self.account.into_lease());
         Ok(Rc::new(RowList { memory: self.memory, rest, _lease: lease }))
     }
 }

@@ -241,7 +241,7 @@ impl Runs {
 }
 
 impl<R: Record> Merge<R> {
-    fn new(streams: &[Stream], compare: &Compare<'_, R>) -> Result<Merge<R>> {
+    pub fn new(streams: &[Stream], compare: &Compare<'_, R>) -> Result<Merge<R>> {
         let mut merge = Merge { sources: Vec::new(), heap: Vec::new(), record: Vec::new(), given: 0 };
         for stream in streams {
             let mut reader = stream.reader();

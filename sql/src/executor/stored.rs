@@ -5,6 +5,10 @@ use format::value::ColumnType;
 use crate::error::Result;
 use crate::expression::Datum;
 use crate::expression::assign::encode;
+use crate::temporary::values::{Source, write_bytes};
+
+/// Where a record has no value.
+const NULL: u32 = u32::MAX;
 
 /// Values of columns as stored bytes, in one buffer that is used for row after row.
 #[derive(Default)]
@@ -37,6 +41,28 @@ impl Stored {
     pub fn replace(&mut self, at: usize, value: Option<&[u8]>) {
         self.push_bytes(value);
         self.parts.swap_remove(at);
+    }
+
+    /// Appends all values to a record.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        write_bytes(&self.bytes, out);
+        out.extend((self.parts.len() as u32).to_le_bytes());
+        for part in &self.parts {
+            let (from, to) = part.unwrap_or((NULL, NULL));
+            out.extend(from.to_le_bytes());
+            out.extend(to.to_le_bytes());
+        }
+    }
+
+    /// The values that [`Stored::write`] has written.
+    pub fn read(record: &mut Source<'_>) -> Result<Stored> {
+        let bytes = record.bytes()?.to_vec();
+        let mut parts = Vec::new();
+        for _ in 0..record.u32()? {
+            let (from, to) = (record.u32()?, record.u32()?);
+            parts.push((from != NULL).then_some((from, to)));
+        }
+        Ok(Stored { bytes, parts })
     }
 
     /// Appends an assigned value.

@@ -582,7 +582,7 @@ impl Session {
             Plan::Insert(plan) => {
                 let changes = insert::insert(environment, plan, context, self.series())?;
                 let (affected_rows, last_insert_id) = self.inserted(&changes);
-                self.send_returned(cached, plan.returning.as_ref(), environment, sink);
+                self.send_returned(cached, plan.returning.as_ref(), environment, context, sink)?;
                 let several = match &plan.source {
                     InsertRows::Values(rows) => rows.len() > 1,
                     InsertRows::Query(_) | InsertRows::File => true,
@@ -600,7 +600,7 @@ impl Session {
             Plan::JoinedDelete(plan) => Ok(self.deleted(&joined_change::delete(environment, plan, context)?)),
             Plan::Delete(plan) => {
                 let done = self.deleted(&change::delete(environment, plan, context)?);
-                self.send_returned(cached, plan.returning.as_ref(), environment, sink);
+                self.send_returned(cached, plan.returning.as_ref(), environment, context, sink)?;
                 Ok(done)
             }
         }
@@ -622,20 +622,23 @@ impl Session {
         Done { affected_rows: changes.deleted, ..Done::default() }
     }
 
-    /// Sends the rows of RETURNING, now that nothing can fail any more.
+    /// Sends the rows of RETURNING, now that all changes are made.
     fn send_returned(
         &self,
         cached: &CachedPlan,
         returning: Option<&Returning>,
         environment: &Environment<'_>,
+        context: &EvalContext<'_>,
         sink: &mut dyn ResultSink,
-    ) {
-        let Some(returning) = returning else { return };
+    ) -> Result<()> {
+        let Some(returning) = returning else { return Ok(()) };
         sink.columns(&cached.definitions);
-        for row in environment.returned.borrow().iter() {
+        environment.returned.take().finish(None)?.for_each(&mut |row| {
+            environment.tick(context)?;
             self.state.rows_sent.set(self.state.rows_sent.get() + 1);
             sink.row(row, &returning.types);
-        }
+            Ok(true)
+        })
     }
 
     /// The AUTO_INCREMENT values that an INSERT takes.

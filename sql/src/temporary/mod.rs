@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 pub use budget::Budget;
 pub use file::{Directory, Spill, SpillFiles};
-pub use stream::{Reader, Stream, Writer};
+pub use stream::{Position, Reader, Stream, Writer};
 
 /// The memory and the temporary files of a server's queries.
 #[derive(Default)]

@@ -14,22 +14,35 @@ use crate::error::{Error, Result};
 pub struct Writer {
     spill: Arc<Spill>,
     block: Vec<u8>,
-    stream: Stream,
+    places: Vec<u64>,
+    records: u64,
+    bytes: u64,
 }
 
 /// Records that were written.
 pub struct Stream {
     spill: Arc<Spill>,
-    places: Vec<u64>,
+    places: Arc<[u64]>,
     pub records: u64,
     /// Of the records, without their lengths.
     pub bytes: u64,
 }
 
-/// Reads a stream from its beginning.
+/// Where a record begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The number of the block in its stream.
+    pub block: u32,
+    /// The place in the block's payload.
+    pub at: u32,
+}
+
+/// Reads a stream, from its beginning unless it is sought elsewhere.
 pub struct Reader {
     spill: Arc<Spill>,
-    places: std::vec::IntoIter<u64>,
+    places: Arc<[u64]>,
+    /// The block that is read next; the payload is of the one before it.
+    next: usize,
     payload: Vec<u8>,
     at: usize,
 }
@@ -39,8 +52,7 @@ pub const BUFFER_BYTES: u64 = 16 << 10;
 
 impl Writer {
     pub fn new(spill: &Arc<Spill>) -> Writer {
-        let stream = Stream { spill: spill.clone(), places: Vec::new(), records: 0, bytes: 0 };
-        Writer { spill: spill.clone(), block: Vec::new(), stream }
+        Writer { spill: spill.clone(), block: Vec::new(), places: Vec::new(), records: 0, bytes: 0 }
     }
 
     /// A stream in the file of another one.
@@ -51,9 +63,15 @@ impl Writer {
     pub fn write(&mut self, record: &[u8]) -> Result<()> {
         self.append(&(record.len() as u32).to_le_bytes())?;
         self.append(record)?;
-        self.stream.records += 1;
-        self.stream.bytes += record.len() as u64;
+        self.records += 1;
+        self.bytes += record.len() as u64;
         Ok(())
+    }
+
+    /// Where the next record will begin.
+    pub fn position(&self) -> Position {
+        let at = if self.block.is_empty() { 0 } else { Spill::payload_bytes(&self.block) };
+        Position { block: self.places.len() as u32, at: at as u32 }
     }
 
     fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
@@ -73,7 +91,7 @@ impl Writer {
     }
 
     fn end_block(&mut self) -> Result<()> {
-        self.stream.places.push(self.spill.append(&mut self.block)?);
+        self.places.push(self.spill.append(&mut self.block)?);
         self.block.clear();
         Ok(())
     }
@@ -82,18 +100,28 @@ impl Writer {
         if !self.block.is_empty() {
             self.end_block()?;
         }
-        Ok(self.stream)
+        Ok(Stream { spill: self.spill, places: self.places.into(), records: self.records, bytes: self.bytes })
     }
 }
 
 impl Stream {
     pub fn reader(&self) -> Reader {
-        let places = self.places.clone().into_iter();
-        Reader { spill: self.spill.clone(), places, payload: Vec::new(), at: 0 }
+        Reader { spill: self.spill.clone(), places: self.places.clone(), next: 0, payload: Vec::new(), at: 0 }
     }
 }
 
 impl Reader {
+    /// Goes to where a record begins. A block that was read last is not read again.
+    pub fn seek(&mut self, to: Position) -> Result<()> {
+        let block = to.block as usize;
+        if self.next != block + 1 || self.payload.is_empty() {
+            self.next = block;
+            self.next_block()?;
+        }
+        self.at = (to.at as usize).min(self.payload.len());
+        Ok(())
+    }
+
     /// The next record; false: there is none.
     pub fn next(&mut self, record: &mut Vec<u8>) -> Result<bool> {
         record.clear();
@@ -121,9 +149,11 @@ impl Reader {
     }
 
     fn next_block(&mut self) -> Result<bool> {
-        let Some(place) = self.places.next() else { return Ok(false) };
-        self.spill.read(place, &mut self.payload)?;
+        let Some(place) = self.places.get(self.next) else { return Ok(false) };
+        self.payload.clear();
         self.at = 0;
+        self.spill.read(*place, &mut self.payload)?;
+        self.next += 1;
         Ok(true)
     }
 }
@@ -139,7 +169,9 @@ mod tests {
         let spill = files.create(&|| std::env::temp_dir().display().to_string()).unwrap();
         let mut writers: Vec<Writer> = (0..3).map(|_| Writer::new(&spill)).collect();
         let text = |number: usize| format!("{number}").repeat(number * 7 % 9000).into_bytes();
+        let mut positions = Vec::new();
         for number in 0..600 {
+            positions.push(writers[number % 3].position());
             writers[number % 3].write(&text(number)).unwrap();
         }
         let streams: Vec<Stream> = writers.into_iter().map(|writer| writer.finish().unwrap()).collect();
@@ -152,6 +184,14 @@ mod tests {
                     assert_eq!(record, text(number));
                 }
                 assert!(!reader.next(&mut record).unwrap());
+                for number in (part..600).step_by(3).rev().step_by(7) {
+                    for number in [number, number, number.saturating_sub(3).max(part)] {
+                        reader.seek(positions[number]).unwrap();
+                        assert!(reader.next(&mut record).unwrap());
+                        assert_eq!(record, text(number));
+                    }
+                }
+                reader.seek(Position::default()).unwrap();
             }
         }
         let empty = Writer::new(&spill).finish().unwrap();
