@@ -263,7 +263,16 @@ impl Session {
         let Some(locked) = &self.locked else { return Ok(()) };
         let mut wanted = TableUse::Write;
         let tables: Vec<&TableName> = match statement {
-            Statement::CreateDatabase { .. } | Statement::AlterDatabase { .. } | Statement::DropDatabase { .. } => {
+            // A database or a program is no table that could have been locked.
+            Statement::CreateDatabase { .. }
+            | Statement::AlterDatabase { .. }
+            | Statement::DropDatabase { .. }
+            | Statement::CreateRoutine(_)
+            | Statement::AlterRoutine(_)
+            | Statement::DropRoutine { .. }
+            | Statement::CreateEvent(_)
+            | Statement::AlterEvent(_)
+            | Statement::DropEvent { .. } => {
                 return Err(Error::lock_or_active_transaction());
             }
             Statement::CreateTable(create) => vec![&create.table],

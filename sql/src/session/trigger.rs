@@ -3,7 +3,7 @@
 //! A trigger belongs to its table: it is dropped and renamed with it, and who changes it locks the table as for DDL, so
 //! that no transaction that has used the table meets another set of triggers.
 
-use storage::{Definition, DefinitionKind};
+use storage::{Definition, DefinitionKind, TableUse};
 
 use super::Session;
 use super::program::check_types;
@@ -131,6 +131,9 @@ impl Session {
                 return Ok(());
             };
             self.rights.need_table(Privileges::TRIGGER, &database, &found.table)?;
+            if let Some(tables) = &self.locked {
+                tables.check_definition(&database, &found.table, TableUse::Write)?;
+            }
             let locked = engine.lock_names_of(&[key], &[(&database, &found.table)], &wait).or_sql()?;
             // It may have moved to another table before the lock.
             match locked.find(key.0, key.1, key.2) {
