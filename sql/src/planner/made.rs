@@ -4,6 +4,7 @@ use storage::{Column, ColumnDefault};
 
 use super::OutputColumn;
 use crate::expression::assign::stored_zero;
+use crate::expression::{Expr, Node};
 use crate::types::{Kind, TypeInfo};
 use format::value::ColumnType;
 
@@ -38,6 +39,21 @@ pub fn column(name: &str, output: &OutputColumn, ty: ColumnType) -> Column {
     let default = if nullable { ColumnDefault::Null } else { zero(&ty) };
     Column { default, zerofill, boolean, ..Column::new(name, ty, nullable) }
 }
+
+/// A table gets an INT for numbers that are computed of others and have few digits, as for a literal, while results have
+/// BIGINTs. A column of another query keeps its type.
+pub fn small_integer(expr: &Expr) -> Option<ColumnType> {
+    if expr.ty.kind != Kind::BigInt || expr.ty.length >= DIGITS_OF_INT || matches!(expr.node, Node::Column(_)) {
+        return None;
+    }
+    // How many characters a text has says nothing of the number that is made of it.
+    let mut has_text = false;
+    expr.walk(&mut |part| has_text |= part.ty.is_string());
+    (!has_text).then_some(ColumnType::Int { bytes: 4, unsigned: expr.ty.unsigned })
+}
+
+/// With a sign, an INT holds all numbers of fewer characters.
+const DIGITS_OF_INT: u32 = 10;
 
 fn no_default(nullable: bool) -> ColumnDefault {
     if nullable { ColumnDefault::Null } else { ColumnDefault::None }

@@ -508,7 +508,8 @@ impl QueryPlan {
         let columns = self.columns().iter().map(|column| column.column_type.clone());
         match self {
             QueryPlan::Select(plan) => {
-                plan.output.iter().zip(columns).map(|(expr, ty)| members::member_type(expr).unwrap_or(ty)).collect()
+                let made = |expr| members::member_type(expr).or_else(|| made::small_integer(expr));
+                plan.output.iter().zip(columns).map(|(expr, ty)| made(expr).unwrap_or(ty)).collect()
             }
             QueryPlan::Union(_) | QueryPlan::Recursive(_) | QueryPlan::Working(_) => columns.collect(),
         }
