@@ -229,6 +229,22 @@ fn a_replica_tells_why_it_stops_and_goes_on_when_that_is_mended() {
     }
     assert_eq!(contents(replica, &["d"]), contents(source, &["d"]));
 
+    // A transaction that cannot be applied is passed over, and only that one.
+    here.query("INSERT INTO d.t VALUES (9, 9)").expect("a row in the way");
+    there.query("BEGIN").expect("a transaction");
+    there.query("INSERT INTO d.t VALUES (8, 8)").expect("a row");
+    there.query("INSERT INTO d.t VALUES (9, 10)").expect("a row that is there");
+    there.query("COMMIT").expect("it is logged");
+    there.query("INSERT INTO d.t VALUES (10, 10)").expect("one more");
+    wait_for_error(here, "1062");
+    here.query("SET GLOBAL sql_slave_skip_counter = 1").expect("the next start passes over one");
+    here.query("START SLAVE").expect("it starts again");
+    catch_up(replica, source);
+    let ids = here.query("SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t WHERE id > 7").expect("what there is");
+    assert_eq!(ids.cell(), Some("9,10"));
+    assert_eq!(here.query("SELECT @@GLOBAL.sql_slave_skip_counter").expect("a counter").cell(), Some("0"));
+    assert_eq!(here.query("SET GLOBAL sql_slave_skip_counter = 1").unwrap_err().code(), Some(3017));
+
     let of = |table: &str, columns: &str| format!("SELECT {columns} FROM performance_schema.replication_{table}");
     for (query, cell) in [
         (of("connection_configuration", "CONCAT(HOST, PORT, USER)"), format!("127.0.0.1{source_port}replica")),

@@ -21,8 +21,9 @@ use binlog::Origin;
 use format::binlog::mariadb::{MariadbGtidEvent, gtid_flags};
 use format::binlog::{Event, EventKind, Gtid, Query, gtid};
 use format::ids::Lsn;
+use format::value::Value;
 use sql::session::branch_statement;
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::failure::{Failure, Result};
 use crate::internal::InternalSession;
@@ -175,6 +176,8 @@ struct Head {
     timestamp: u32,
     clock: Clock,
     passed_over: bool,
+    /// It is passed over because it was asked for.
+    is_skipped: bool,
     /// A worker has it.
     is_pushed: bool,
 }
@@ -207,6 +210,8 @@ struct Coordinator {
     /// START REPLICA UNTIL, and whether it is there.
     goal: Option<Goal>,
     is_at_goal: bool,
+    /// How many events it passes over, and the rest of the transaction in which the last of them stands.
+    skipped_events: u64,
 }
 
 impl Coordinator {
@@ -218,6 +223,12 @@ impl Coordinator {
         let mut goal = state.applier.until.as_ref().and_then(|until| Goal::of(until).ok());
         drop(state);
         let executed = shared.executed();
+        // What SET GLOBAL sql_replica_skip_counter said is for one start.
+        let variables = &shared.instance.variables;
+        let skipped_events = variables.number("sql_replica_skip_counter");
+        if skipped_events > 0 {
+            variables.fill_in("sql_replica_skip_counter", Value::UInt(0));
+        }
         let is_at_goal = goal.as_mut().is_some_and(|goal| goal.begin(&executed));
         Coordinator {
             internal,
@@ -231,6 +242,7 @@ impl Coordinator {
             watched: Instant::now(),
             goal,
             is_at_goal,
+            skipped_events,
             schedule: schedule.clone(),
             shared: shared.clone(),
         }
@@ -292,6 +304,10 @@ impl Coordinator {
             if self.is_at_goal {
                 return Ok(());
             }
+        }
+        // A counter that ends within a transaction ends with it.
+        if self.head.as_ref().is_some_and(|head| head.is_skipped) && (step.ends || self.skipped_events > 1) {
+            self.skipped_events -= 1;
         }
         let Some(head) = &mut self.head else {
             match event.header.kind {
@@ -379,12 +395,18 @@ impl Coordinator {
             return Ok(None);
         }
         let is_ignored = origin.server_id == self.own_id || self.ignored_servers.contains(&origin.server_id);
-        let passed_over = is_ignored || self.is_applied(names);
+        let is_known = is_ignored || self.is_applied(names);
+        let is_skipped = !is_known && self.skipped_events > 0;
+        if is_skipped {
+            let (file, position) = (&start.file, start.position);
+            info!("the replica passes over the transaction at {position} in {file}, as sql_replica_skip_counter wants");
+        }
+        let passed_over = is_known || is_skipped;
         self.wait_for_delay(header.timestamp);
         if self.shared.lock().applier.stop {
             return Ok(None);
         }
-        Ok(Some(Head { start, origin, timestamp: header.timestamp, clock, passed_over, is_pushed: false }))
+        Ok(Some(Head { start, origin, timestamp: header.timestamp, clock, passed_over, is_skipped, is_pushed: false }))
     }
 
     /// The transaction is this channel's; before, another one has finished it. False: the applier stops.
