@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use bench::client::Client;
+use bench::client::{Client, Login};
 use bench::process::{Kind, Options, Scratch, Server, glassine_binary, mariadb_is_installed};
 use bench::sysbench::{self, Run};
 
@@ -447,4 +447,36 @@ fn percona_toolkit_changes_a_table_and_reads_a_deadlock() {
         assert!(lines.iter().all(|line| line.contains(words)), "'{words}' is not in\n{text}");
     }
     server.stop().expect("a clean shutdown");
+}
+
+/// MySQL's way into a server of which nobody knows a password, and an option file that names what only others have.
+#[test]
+fn an_init_file_is_run_first_and_option_files_of_other_servers_are_read() {
+    let scratch = Scratch::new("tools-init-file").expect("a directory");
+    let directory = glassine(&scratch).stop().expect("a clean shutdown");
+    let file = scratch.0.join("init.sql");
+    let path = file.display();
+    fs::write(&file, "-- A way in.\nCREATE USER\n  found@localhost;\nGRANT ALL ON *.* TO found@localhost;\n").unwrap();
+    let cnf = scratch.0.join("other.cnf");
+    let options = "[mysqld]\nskip-host-cache\nplugin-load-add=auth_socket.so\nskip-stack-trace\naria_log_file_size=1G\n\
+                   log_slow_verbosity=query_plan\nwsrep_cluster_name=c\nperformance-schema-instrument='%=ON'\n\
+                   performance_schema_max_table_instances=500\nskip-character-set-client-handshake\n";
+    fs::write(&cnf, options).unwrap();
+    let more = vec![format!("--defaults-extra-file={}", cnf.display()), format!("--init-file={path}")];
+    let server = Server::start(Kind::Glassine, &directory, &Options { more, ..small() }).expect("it starts");
+    let login = Login { user: "found", ..Login::default() };
+    let mut root = Client::log_in(&server.socket, &login).expect("the account of the file");
+    let asked = "SELECT CONCAT(VARIABLE_SOURCE, ' ', VARIABLE_PATH) FROM performance_schema.variables_info WHERE VARIABLE_NAME = ";
+    for (name, source) in [
+        ("aria_log_file_size", format!("EXTRA {}", cnf.display())),
+        ("init_file", "COMMAND_LINE ".to_owned()),
+        ("sql_mode", "COMPILED ".to_owned()),
+    ] {
+        assert_eq!(root.query(&format!("{asked}'{name}'")).expect(name).cell(), Some(source.as_str()), "{name}");
+    }
+    let directory = server.stop().expect("a clean shutdown");
+    // A statement that fails ends the start.
+    fs::write(&file, "CREATE USER found@localhost;").unwrap();
+    let more = vec![format!("--init-file={path}")];
+    assert!(Server::start(Kind::Glassine, &directory, &Options { more, ..small() }).is_err());
 }

@@ -27,9 +27,10 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sql::Instance;
 use sql::accounts::Accounts;
+use sql::result::Unread;
 use sql::scheduler::Scheduler;
 use sql::variables::persisted::{self, Persisted};
-use sql::variables::{GlobalVariables, engine_config, reconfigure};
+use sql::variables::{self, GlobalVariables, engine_config, reconfigure};
 use storage::Engine;
 use storage::backup::POINT_FILE_NAME;
 use storage::io::linux::LinuxDisk;
@@ -281,6 +282,7 @@ fn load_persisted(globals: &GlobalVariables) -> Result<(), String> {
     }
     let persisted = Persisted::new(Path::new(&globals.text("datadir")));
     let shown = persisted::FILE;
+    let origins = persisted.origins().unwrap_or_default();
     let values = persisted.list().map_err(|cause| {
         format!("cannot read {shown}: {cause}. Repair it, or start with --skip-persisted-globals-load")
     })?;
@@ -288,6 +290,11 @@ fn load_persisted(globals: &GlobalVariables) -> Result<(), String> {
         match globals.load_persisted(&name, &value) {
             Ok(notices) => notices.iter().for_each(|notice| warn!("{shown}: {name}: {}", notice.message)),
             Err(refusal) => warn!("{shown}: {name} is left out: {}", refusal.message),
+        }
+    }
+    for (name, origin) in origins {
+        if let Some(variable) = variables::find(&name) {
+            globals.origins.note(variable.name, origin);
         }
     }
     Ok(())
@@ -360,6 +367,7 @@ pub fn start(globals: GlobalVariables, options: &Options, filters: Filters) -> R
     }
     let instance = Instance::with_log(engine, log, globals, accounts, datadir);
     let opened = log_unlogged_accounts(&instance).and_then(|()| open_replica(&instance, filters)).and_then(|replica| {
+        run_init_file(&instance)?;
         let metrics = start_metrics(&instance)?;
         let server = Server::start(instance.clone(), options).map_err(|cause| cause.to_string())?;
         Ok((replica, metrics, server))
@@ -437,7 +445,31 @@ pub fn open_engine(globals: &GlobalVariables, datadir: &Path) -> Result<Arc<Engi
     })
 }
 
-/// Closes the log, which needs the engine, and then the engine.
+/// `init_file`: statements that are run before clients come, with all privileges. The way in for who has lost root's
+/// password.
+fn run_init_file(instance: &Arc<Instance>) -> Result<(), String> {
+    let path = instance.variables.text("init_file");
+    if path.is_empty() {
+        return Ok(());
+    }
+    let statements = fs::read(&path).map_err(|cause| format!("cannot read --init-file={path}: {cause}"))?;
+    let (process, status) = (instance.processes.register(""), instance.status.register());
+    let mut session = sql::Session::new(instance.clone(), process.clone(), status.clone());
+    session.work_internally_as("root");
+    session.multi_statements = true;
+    let mut answer = Unread::default();
+    info!("running the statements of {path}");
+    session.query(&statements, &mut answer);
+    session.reset();
+    instance.processes.remove(&process);
+    instance.status.retire(&status);
+    match answer.error {
+        // A file of comments.
+        Some(error) if error.code != 1065 => Err(format!("--init-file={path}: {} ({})", error.message, error.code)),
+        _ => Ok(()),
+    }
+}
+
 /// Logs the change of an account that a crash may have kept out of the binary log.
 fn log_unlogged_accounts(instance: &Arc<Instance>) -> Result<(), String> {
     if instance.log.is_none() || instance.accounts.unlogged().is_none() {
@@ -450,6 +482,7 @@ fn log_unlogged_accounts(instance: &Arc<Instance>) -> Result<(), String> {
     logged.map_err(|error| format!("cannot log the change of an account: {}", error.message))
 }
 
+/// Closes the log, which needs the engine, and then the engine.
 fn close(instance: &Instance) -> storage::Result<()> {
     let logged = instance.log.as_ref().map_or(Ok(()), |log| log.close());
     instance.engine.close().and(logged)
@@ -485,7 +518,7 @@ fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>, log: 
                     _ => log.set_file_bytes_max(value),
                 }
             }
-            "binlog_expire_logs_seconds" | "binlog_expire_logs_auto_purge" => {
+            "binlog_expire_logs_seconds" | "binlog_expire_logs_auto_purge" | "expire_logs_days" => {
                 if let Some(log) = &log {
                     log.set_expire_seconds(expire_seconds(globals));
                 }

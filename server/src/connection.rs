@@ -27,6 +27,7 @@ use format::collation::{Collation, CollationId};
 use format::packet::command::{Command, query_attributes};
 use format::packet::handshake::ChangeUser;
 use format::packet::{Capabilities, response};
+use sql::accounts::admission::Admission;
 use sql::accounts::{Account, Privileges};
 use sql::processlist::Process;
 use sql::status::{Counter, SessionStatus};
@@ -38,7 +39,7 @@ use crate::auth;
 use crate::dump::{self, Talk};
 use crate::hosts::Event;
 use crate::incoming::{Ended, Incoming, Packet};
-use crate::login::{Refused, Wire, attributes_of, authenticate, hosts_of, log_in, set_collation};
+use crate::login::{Refused, Wire, attributes_of, authenticate, hosts_of, log_in, run_first_statements, set_collation};
 use crate::prepared::{self, Statements};
 use crate::shared::{Live, Shared};
 use crate::sink::{Rows, Sink};
@@ -480,6 +481,9 @@ impl Connection {
         match request.database {
             Some(database) => self.session.init_db(&String::from_utf8_lossy(database))?,
             None => self.process.set_database(None),
+        }
+        if admission != Admission::Expired {
+            run_first_statements(&self.shared, &mut self.session, &self.account)?;
         }
         let attributes = attributes_of(&self.shared, &request.attributes);
         self.process.set_attributes(attributes);

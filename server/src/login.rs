@@ -23,10 +23,11 @@ use format::value::Value;
 use sql::accounts::admission::{self, Admission};
 use sql::accounts::{Account, Plugin, password};
 use sql::processlist::Process;
+use sql::result::Unread;
 use sql::status::SessionStatus;
 use sql::transport::ConnectionFacts;
 use sql::{Error, Session};
-use tracing::debug;
+use tracing::{debug, warn};
 
 use crate::auth;
 use crate::compression::{Algorithm, ZLIB_LEVEL};
@@ -195,6 +196,9 @@ pub fn log_in(
     process.set_attributes(wire.attributes.clone());
     let user = String::from_utf8_lossy(answer.user).into_owned();
     let (account, admission) = authenticate(shared, wire, &user, answer.auth, answer.plugin)?;
+    if variables.on("offline_mode") && !account.may_administrate() {
+        return Err(Error::new(3032, b"HY000", "The server is currently in offline mode").into());
+    }
     if !live.begin_session(variables.number("max_connections") as usize, account.may_administrate()) {
         shared.instance.status.count_refused_connection();
         return Err(Error::too_many_connections().into());
@@ -208,6 +212,9 @@ pub fn log_in(
     set_collation(&mut session, answer.collation as u16);
     if let Some(database) = answer.database {
         session.init_db(&String::from_utf8_lossy(database))?;
+    }
+    if admission != Admission::Expired {
+        run_first_statements(shared, &mut session, &account)?;
     }
     if answer.capabilities.has(Capabilities::INTERACTIVE) {
         let timeout = session.variables.settings.interactive_timeout_seconds;
@@ -230,7 +237,8 @@ pub fn log_in(
 
 /// What the client says of itself, as much as is kept.
 pub fn attributes_of(shared: &Shared, attributes: &Attributes<'_>) -> Vec<(String, String)> {
-    let mut left = shared.instance.variables.number("performance_schema_session_connect_attrs_size") as usize;
+    let said = shared.instance.variables.integer("performance_schema_session_connect_attrs_size");
+    let mut left = usize::try_from(said).unwrap_or(512);
     let mut kept = Vec::new();
     for (name, value) in attributes.iter() {
         let bytes = name.len() + value.len();
@@ -291,9 +299,31 @@ pub fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
+/// `init_connect`: what the server runs first for each client that is no administrator.
+pub fn run_first_statements(shared: &Shared, session: &mut Session, account: &Account) -> Result<(), Error> {
+    let statements = shared.instance.variables.text("init_connect");
+    if statements.is_empty() || account.may_administrate() {
+        return Ok(());
+    }
+    let several = std::mem::replace(&mut session.multi_statements, true);
+    let mut answer = Unread::default();
+    session.query(statements.as_bytes(), &mut answer);
+    session.multi_statements = several;
+    let Some(failure) = answer.error else { return Ok(()) };
+    warn!("init_connect failed for '{}'@'{}': {}", account.user, account.host, failure.message);
+    let text = format!(
+        "Aborted connection to db: '{}' user: '{}' (init_connect command failed)",
+        session.database().unwrap_or("unconnected"),
+        account.user
+    );
+    Err(Error::new(1184, b"08S01", text))
+}
+
 /// The character set that the client speaks. One that we do not have leaves the server's, and so does one in which no
 /// statement can be.
 pub fn set_collation(session: &mut Session, id: u16) {
+    // With --skip-character-set-client-handshake the server says what its clients speak.
+    let id = session.variables.clients_collation(id);
     let Some(collation) = Collation::by_id(CollationId(id)).filter(|known| !known.charset.is_wide()) else {
         return;
     };

@@ -466,3 +466,48 @@ fn who_leaves_while_waiting_is_rolled_back() {
     holder.run("COMMIT RELEASE");
     assert!(holder.is_closed());
 }
+
+#[test]
+fn clients_that_are_no_administrators_begin_with_the_servers_statements_and_stay_out_when_it_is_offline() {
+    let fixture = start();
+    add_account(&fixture, "app", Plugin::NativePassword, "secret");
+    let variables = &fixture.instance.variables;
+    let text = |text: &str| format::value::Value::Bytes(text.as_bytes().to_vec());
+    let app = Login { user: "app", password: "secret", ..Login::default() };
+    variables.set("init_connect", &text("SET @from = 'the server'; SET autocommit = 0")).unwrap();
+    let mut client = Client::tcp(port(&fixture), &app).unwrap();
+    let given = client.query("SELECT @from, @@autocommit").text();
+    assert_eq!(given, [[Some("the server".to_owned()), Some("0".to_owned())]]);
+    let mut root = Client::tcp(port(&fixture), &Login::default()).unwrap();
+    assert_eq!(root.query("SELECT @from, @@autocommit").text(), [[None, Some("1".to_owned())]]);
+    variables.set("init_connect", &text("SELECT nothing FROM nowhere.at_all")).unwrap();
+    assert_eq!(Client::tcp(port(&fixture), &app).err().unwrap().code, 1184);
+    variables.set("init_connect", &text("")).unwrap();
+
+    root.query("SET GLOBAL offline_mode = ON");
+    assert_eq!(Client::tcp(port(&fixture), &app).err().unwrap().code, 3032);
+    let start = std::time::Instant::now();
+    while fixture.instance.processes.all().iter().any(|process| process.user() == "app") {
+        assert!(start.elapsed() < Duration::from_secs(10), "the client stays");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(root.query("SELECT 1").text(), [[Some("1".to_owned())]]);
+    root.query("SET GLOBAL offline_mode = OFF");
+    Client::tcp(port(&fixture), &app).unwrap();
+}
+
+#[test]
+fn the_server_may_say_what_character_set_its_clients_speak() {
+    let fixture = start();
+    let variables = &fixture.instance.variables;
+    variables.set("collation_server", &format::value::Value::Bytes(b"latin1_german1_ci".to_vec())).unwrap();
+    let asked = "SELECT @@character_set_client, @@character_set_results, @@collation_connection";
+    let mut answers = Vec::new();
+    for handshake in ["ON", "OFF"] {
+        variables.load_option("character_set_client_handshake", handshake).unwrap();
+        answers.push(Client::tcp(port(&fixture), &Login::default()).unwrap().query(asked).text());
+    }
+    assert_ne!(answers[0], answers[1]);
+    let server = ["latin1", "latin1", "latin1_german1_ci"].map(|name| Some(name.to_owned()));
+    assert_eq!(answers[1], [server]);
+}

@@ -42,6 +42,26 @@ pub struct StoredColumn {
     pub ty: ColumnType,
 }
 
+/// Takes the results of statements that nobody reads, and keeps the first error.
+#[derive(Debug, Default)]
+pub struct Unread {
+    pub error: Option<Error>,
+}
+
+impl ResultSink for Unread {
+    fn columns(&mut self, _columns: &[ColumnDefinition]) {}
+
+    fn row(&mut self, _values: &[Value], _types: &[ColumnType]) {}
+
+    fn row_stored(&mut self, _row: &Row, _columns: &[StoredColumn], _zone: Zone) {}
+
+    fn ok(&mut self, _summary: &OkSummary<'_>) {}
+
+    fn error(&mut self, error: &Error) {
+        self.error.get_or_insert_with(|| error.clone());
+    }
+}
+
 /// Receives what a statement answers.
 pub trait ResultSink {
     /// The character set in which the names of columns and the messages of the statements that follow are sent; `None`:

@@ -43,7 +43,7 @@ pub(super) fn read_file(
             return Err(format!("{}: option before any group", here()));
         } else if in_group {
             let (name, value) = split_line(line);
-            raws.push(Raw { name: name.to_owned(), value, source: here() });
+            raws.push(Raw { name: name.to_owned(), value, source: here(), kind: "" });
         }
     }
     Ok(())

@@ -22,18 +22,22 @@
 //! Later ones win: files in the order above, then the command line.
 
 mod files;
+mod ignored;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sql::variables::{self, GlobalVariables, Kind, Variable};
+use sql::variables::{self, GlobalVariables, Kind, Origin, Variable};
 
 use files::{default_files, read_file};
+use ignored::Ignored;
 
 /// The groups of a file that was named.
 const GROUPS: &[&str] = &["server", "mysqld", "glassine"];
 /// The groups of a file that just lies there.
 const OWN_GROUPS: &[&str] = &["glassine"];
+/// What is no file.
+const COMMAND_LINE: &str = "COMMAND_LINE";
 /// How deep `!include` may go.
 const INCLUDE_DEPTH_MAX: usize = 10;
 
@@ -93,6 +97,8 @@ struct Raw {
     value: Option<String>,
     /// Where it stood, for messages.
     source: String,
+    /// Of which kind that is, as performance_schema.variables_info names it.
+    kind: &'static str,
 }
 
 /// Reads option files and arguments into the variables.
@@ -126,16 +132,26 @@ fn gather(arguments: &[String], own: &[Own]) -> Result<(Vec<Raw>, Vec<String>), 
     }
     if let Some(path) = &named {
         read_file(Path::new(path), GROUPS, 0, &mut raws, &mut warnings)?;
+        say_kind(&mut raws, 0, "EXPLICIT");
     } else if files {
         for path in default_files().into_iter().filter(|path| path.is_file()) {
+            let before = raws.len();
             read_file(&path, OWN_GROUPS, 0, &mut raws, &mut warnings)?;
+            say_kind(&mut raws, before, if path.starts_with("/etc") { "GLOBAL" } else { "USER" });
         }
     }
     if let Some(path) = &extra {
+        let before = raws.len();
         read_file(Path::new(path), GROUPS, 0, &mut raws, &mut warnings)?;
+        say_kind(&mut raws, before, "EXTRA");
     }
     raws.extend(read_arguments(&rest, own)?);
     Ok((raws, warnings))
+}
+
+/// Says what the options from the one with this number on have come from.
+fn say_kind(raws: &mut [Raw], first: usize, kind: &'static str) {
+    raws[first..].iter_mut().for_each(|raw| raw.kind = kind);
 }
 
 // --- The command line -----------------------------------------------------------------------------------------------
@@ -162,7 +178,7 @@ fn read_arguments(arguments: &[String], own: &[Own]) -> Result<Vec<Raw>, String>
             },
             value => value,
         };
-        raws.push(Raw { name, value, source: "command line".to_owned() });
+        raws.push(Raw { name, value, source: "command line".to_owned(), kind: COMMAND_LINE });
     }
     Ok(raws)
 }
@@ -186,7 +202,10 @@ fn read_short(short: &str) -> Result<(String, Option<String>), String> {
 }
 
 fn needs_value(name: &str, own: &[Own]) -> bool {
-    match find(&normal(name), own) {
+    let name = normal(name);
+    let name = name.strip_prefix("loose_").unwrap_or(&name);
+    match find(name, own) {
+        Ok(Found::Ignored(option)) => option.takes_value,
         Ok(Found::Own(option)) => option.takes_value,
         // Alone, `--version` asks for it.
         Ok(Found::Variable { variable, .. }) if variable.name == "version" => false,
@@ -208,6 +227,8 @@ fn may_stand_alone(variable: &Variable) -> bool {
 #[derive(Debug)]
 enum Found {
     Own(Own),
+    /// It changes nothing here.
+    Ignored(Ignored),
     Variable {
         variable: &'static Variable,
         /// The name says so: `skip_`, `disable_`, `enable_`.
@@ -232,6 +253,9 @@ fn find(name: &str, own: &[Own]) -> Result<Found, String> {
         {
             return Ok(Found::Variable { variable, switch: Some(on) });
         }
+    }
+    if let Some(option) = ignored::find(name) {
+        return Ok(Found::Ignored(option));
     }
     let mut by_prefix = variables::find_by_prefix(name);
     by_prefix.retain(|(_, variable)| variable.option);
@@ -275,6 +299,10 @@ fn apply(raw: &Raw, own: &[Own], globals: &GlobalVariables, loaded: &mut Loaded)
         }
         return Ok(());
     }
+    if name == "skip_host_cache" {
+        globals.load_option("host_cache_size", "0").map_err(|error| fail(error.message))?;
+        return Ok(());
+    }
     let found = match find(name, own) {
         Ok(found) => found,
         Err(cause) if loose => {
@@ -290,6 +318,10 @@ fn apply(raw: &Raw, own: &[Own], globals: &GlobalVariables, loaded: &mut Loaded)
             }
             loaded.repeated.extend(raw.value.clone().map(|value| (option.name, value)));
             loaded.own.insert(option.name, raw.value.clone());
+            return Ok(());
+        }
+        Found::Ignored(option) => {
+            loaded.warnings.push(fail(format!("option ignored: {}", option.reason)));
             return Ok(());
         }
         Found::Variable { variable, switch } => (variable, switch),
@@ -320,7 +352,12 @@ fn apply(raw: &Raw, own: &[Own], globals: &GlobalVariables, loaded: &mut Loaded)
         _ => text,
     };
     match globals.load_option(variable.name, text) {
-        Ok(notices) => loaded.warnings.extend(notices.into_iter().map(|notice| fail(notice.message))),
+        Ok(notices) => {
+            let file = raw.source.rsplit_once(':').map_or("", |(file, _)| file);
+            let file = if raw.kind == COMMAND_LINE { "" } else { file };
+            globals.origins.note(variable.name, Origin::option(raw.kind, file));
+            loaded.warnings.extend(notices.into_iter().map(|notice| fail(notice.message)));
+        }
         Err(error) if loose => loaded.warnings.push(fail(error.message)),
         Err(error) => return Err(fail(error.message)),
     }

@@ -243,3 +243,25 @@ fn version_alone_asks_for_it() {
     assert!(!loaded.has("version"));
     assert_eq!(globals.text("version"), "8.0.11-other");
 }
+
+#[test]
+fn options_of_other_servers_are_read_and_warned_of() {
+    let options = [
+        "--plugin-load-add=auth_socket.so",
+        "--skip-stack-trace",
+        "--performance-schema-instrument=%=ON",
+        "--performance-schema-consumer-events-waits-current=ON",
+        "--mysqlx=0",
+        "--skip-federated",
+        "--skip-locking",
+        "--aria-log-file-size=1G",
+        "--wsrep-on=OFF",
+        "--wsrep-cluster-address=gcomm://",
+        "--performance-schema-max-table-instances=500",
+        "--log-slow-verbosity=query_plan,explain",
+    ];
+    let (read, _) = loaded(&options);
+    assert_eq!(read.warnings.len(), options.len(), "{:?}", read.warnings);
+    let (_, globals) = loaded(&["--skip-host-cache", "--skip-character-set-client-handshake"]);
+    assert_eq!((globals.number("host_cache_size"), globals.on("character_set_client_handshake")), (0, false));
+}

@@ -208,6 +208,12 @@ impl Error {
         Error::new(1193, b"HY000", format!("Unknown system variable '{name}'"))
     }
 
+    /// Each session has its own, which is the server's for as long as it lasts.
+    pub fn read_only_in_sessions(name: &str) -> Error {
+        let text = format!("SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value");
+        Error::new(1621, b"HY000", text)
+    }
+
     pub fn global_variable(name: &str) -> Error {
         let text = format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
         Error::new(1229, b"HY000", text)

@@ -302,6 +302,7 @@ static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
     server::PERFORMANCE_SESSION_STATUS,
     server::PERFORMANCE_SESSION_VARIABLES,
     server::PERSISTED_VARIABLES,
+    server::VARIABLES_INFO,
     replication::APPLIER_CONFIGURATION,
     replication::APPLIER_FILTERS,
     replication::APPLIER_GLOBAL_FILTERS,

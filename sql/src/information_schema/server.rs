@@ -1,7 +1,7 @@
 //! The server about itself: character sets, engines, connections, variables, counters.
 
 use format::collation::{Charset, collation, collations};
-use format::value::Value;
+use format::value::{ColumnType, DateTime, Value};
 
 use super::{Facts, VirtualColumn, VirtualTable, exact, int, long_text, number, optional, string, text, yes};
 use crate::accounts::Privileges;
@@ -9,6 +9,7 @@ use crate::instance::Instance;
 use crate::parser::words;
 use crate::statements::keywords;
 use crate::transport::ConnectionFacts;
+use crate::variables::{Kind, find, names};
 
 pub const CHARACTER_SETS: VirtualTable = VirtualTable {
     name: "CHARACTER_SETS",
@@ -207,11 +208,31 @@ fn pairs<N: AsRef<str>>(list: Vec<(N, String)>) -> Vec<Vec<Value>> {
 }
 
 fn global_variables(facts: &Facts<'_>) -> Vec<Vec<Value>> {
-    pairs(facts.instance.variables.show())
+    pairs(with_gtids(facts.instance.variables.show(), facts.instance))
 }
 
 fn session_variables(facts: &Facts<'_>) -> Vec<Vec<Value>> {
-    pairs(facts.variables.show(&facts.instance.variables))
+    let mut list = with_gtids(facts.variables.show(&facts.instance.variables), facts.instance);
+    if let Some(own) = list.iter_mut().find(|(name, _)| *name == "pseudo_thread_id") {
+        own.1 = facts.process.id.to_string();
+    }
+    pairs(list)
+}
+
+/// Which transactions were executed is no value that somebody set: it is asked when it is shown.
+fn with_gtids(mut list: Vec<(&'static str, String)>, instance: &Instance) -> Vec<(&'static str, String)> {
+    for (name, value) in &mut list {
+        match *name {
+            "gtid_executed" => *value = instance.executed_gtids().to_string(),
+            "gtid_purged" => {
+                let purged = instance.log.as_ref().and_then(|log| log.purged().ok());
+                *value = purged.unwrap_or_default().to_string();
+            }
+            "gtid_slave_pos" | "gtid_current_pos" => *value = instance.mariadb_position().to_string(),
+            _ => {}
+        }
+    }
+    list
 }
 
 fn global_status(facts: &Facts<'_>) -> Vec<Vec<Value>> {
@@ -297,3 +318,41 @@ pub const PERSISTED_VARIABLES: VirtualTable = VirtualTable {
     // A file that cannot be read has no rows; SET PERSIST says why.
     rows: |facts| pairs(facts.instance.persisted.list().unwrap_or_default()),
 };
+
+pub const VARIABLES_INFO: VirtualTable = VirtualTable {
+    name: "variables_info",
+    columns: &[
+        text("VARIABLE_NAME", 64),
+        text("VARIABLE_SOURCE", 12),
+        text("VARIABLE_PATH", 1024),
+        text("MIN_VALUE", 64),
+        text("MAX_VALUE", 64),
+        VirtualColumn { name: "SET_TIME", ty: ColumnType::Timestamp { fsp: 6 }, nullable: true },
+        text("SET_USER", 32),
+        text("SET_HOST", 255),
+    ],
+    rows: |facts| names().filter_map(|name| variable_info(facts, name)).collect(),
+};
+
+/// Where the server's value of a variable comes from, and its range.
+fn variable_info(facts: &Facts<'_>, name: &'static str) -> Option<Vec<Value>> {
+    let variable = find(name)?;
+    let origin = facts.instance.variables.origins.of(variable.name);
+    let (least, most) = match variable.kind {
+        Kind::Integer { min, max, .. } => (min.to_string(), max.to_string()),
+        Kind::Real { min, max } => (format!("{min:.0}"), format!("{max:.0}")),
+        _ => ("0".to_owned(), "0".to_owned()),
+    };
+    let set = origin.set_us.and_then(|us| DateTime::from_unix_micros(us as i64, facts.zone));
+    let by = |name: &str| if set.is_some() { string(name) } else { Value::Null };
+    Some(vec![
+        string(name),
+        string(origin.source),
+        string(&origin.path),
+        string(least),
+        string(most),
+        set.map_or(Value::Null, Value::DateTime),
+        by(&origin.user),
+        by(&origin.host),
+    ])
+}

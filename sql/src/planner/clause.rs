@@ -177,7 +177,13 @@ impl<'a> Clause<'a> {
         }
         match self.level.outer(name) {
             Ok(Some(expr)) => Ok(expr),
-            Ok(None) => Err(Error::unknown_column(&display(name), self.name)),
+            Ok(None) => match &name.table {
+                // Of a query that reads nothing the table is what is not there, as in MySQL.
+                Some(table) if self.level.parent.is_none() && self.level.sources.is_empty() => {
+                    Err(Error::unknown_table_in(table, self.name))
+                }
+                _ => Err(Error::unknown_column(&display(name), self.name)),
+            },
             // Unknown out there as well: the message names the clause where it stands.
             Err(error) if error.code == 1054 => Err(Error::unknown_column(&display(name), self.name)),
             Err(error) => Err(error),

@@ -26,7 +26,12 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
         let form = match format.map(str::to_ascii_lowercase).as_deref() {
-            None | Some("traditional") => ExplainForm::Table,
+            None => match self.variables.text(&self.instance.variables, "explain_format").as_str() {
+                "TREE" => ExplainForm::Tree,
+                "JSON" => ExplainForm::Json,
+                _ => ExplainForm::Table,
+            },
+            Some("traditional") => ExplainForm::Table,
             Some("tree") => ExplainForm::Tree,
             Some("json") => ExplainForm::Json,
             Some(other) => return Err(Error::unknown_explain_format(other)),

@@ -22,6 +22,9 @@ impl Session {
             false => Err(rights.database_refused(name)),
         };
         match show {
+            Show::Databases(_) if self.instance.variables.on("skip_show_database") => {
+                rights.need(Privileges::SHOW_DATABASES)
+            }
             Show::Events { database, .. } => {
                 let name = named(database)?;
                 if !information_schema::is_virtual(&name) {

@@ -9,7 +9,7 @@ use crate::executor::row::decode;
 use crate::expression::{Binder, Datum, Expr, Generator, NoFields, NoScope};
 use crate::parser::ast::{self, SetItem, VariableScope};
 use crate::types::TypeInfo;
-use crate::variables::Notice;
+use crate::variables::{Notice, Origin};
 
 impl Session {
     pub(super) fn set(&mut self, items: &[SetItem]) -> Result<()> {
@@ -124,7 +124,13 @@ impl Session {
         let value = match value {
             ast::Expr::Column(column) if column.table.is_none() => Value::Bytes(column.name.clone().into_bytes()),
             value => {
-                let (value, ty) = self.evaluate(value)?;
+                let (value, ty) = match self.evaluate(value) {
+                    // A name with a point is no word: `SET GLOBAL general_log_file = my.log`.
+                    Err(error) if error.code == 1054 && matches!(value, ast::Expr::Column(_)) => {
+                        return Err(Error::wrong_type_for_variable(&name));
+                    }
+                    evaluated => evaluated?,
+                };
                 Datum::from(value).in_utf8(&ty).into_value()
             }
         };
@@ -132,6 +138,7 @@ impl Session {
             self.check_gtid_variable(&name, Some(&value))?;
         }
         if is_global {
+            self.check_skip_counter(&name)?;
             self.check_statement_log(&name, &value)?;
             self.check_event_scheduler(&name, Some(&value))?;
         }
@@ -147,7 +154,7 @@ impl Session {
         if !is_global {
             match name.as_str() {
                 "timestamp" => {
-                    self.state.timestamp = match number(&value) {
+                    self.state.timestamp = match number(&value).filter(|_| !matches!(value, Value::Bytes(_))) {
                         Some(seconds) if seconds > 0.0 => {
                             Some((seconds as i64, ((seconds - seconds.floor()) * 1e6).round().min(999_999.0) as u32))
                         }
@@ -157,27 +164,25 @@ impl Session {
                     return Ok(());
                 }
                 "last_insert_id" | "identity" => {
-                    let id = number(&value).ok_or_else(|| Error::wrong_type_for_variable(&name))?;
-                    self.state.last_insert_id.set(id as u64);
+                    self.state.last_insert_id.set(whole_number(&name, &value)?);
                     return Ok(());
                 }
                 "insert_id" => {
-                    let id = number(&value).ok_or_else(|| Error::wrong_type_for_variable(&name))?;
-                    self.state.insert_id.set(id as u64);
+                    self.state.insert_id.set(whole_number(&name, &value)?);
                     return Ok(());
                 }
                 // Set and never read, as in MySQL: SELECT @@rand_seed1 is 0.
                 "rand_seed1" | "rand_seed2" => {
-                    let seed = number(&value).ok_or_else(|| Error::wrong_type_for_variable(&name))?;
+                    let seed = whole_number(&name, &value)?;
                     let mut generator = self.state.random.take().unwrap_or_else(Generator::unseeded);
                     match name.as_str() {
-                        "rand_seed1" => generator.set_first(seed as u64),
-                        _ => generator.set_second(seed as u64),
+                        "rand_seed1" => generator.set_first(seed),
+                        _ => generator.set_second(seed),
                     }
                     self.state.random.set(Some(generator));
                     return Ok(());
                 }
-                "pseudo_thread_id" => return Ok(()),
+                "pseudo_thread_id" => return whole_number(&name, &value).map(|_| ()),
                 "binlog_transaction_compression" | "binlog_transaction_compression_level_zstd"
                     if !self.instance.variables.log().sessions_choose_compression() =>
                 {
@@ -239,6 +244,9 @@ impl Session {
         let written = self.instance.persisted.set(own_name, &text, &self.state.user);
         written.map_err(|cause| cannot_persist(&cause))?;
         self.notice(notices);
+        if scope == Some(VariableScope::PersistOnly) {
+            return Ok(());
+        }
         self.after_set(name, true)
     }
 
@@ -262,6 +270,26 @@ impl Session {
         Ok(())
     }
 
+    /// The applier reads the counter when it starts, and a name that is passed over would be missing for ever.
+    fn check_skip_counter(&self, name: &str) -> Result<()> {
+        if !matches!(name, "sql_replica_skip_counter" | "sql_slave_skip_counter") {
+            return Ok(());
+        }
+        if self.instance.variables.text("gtid_mode") == "ON" {
+            let text = format!(
+                "{name} can not be set when the server is running with @@GLOBAL.GTID_MODE = ON. Instead, for each \
+                 transaction that you want to skip, generate an empty transaction with the same GTID as the transaction"
+            );
+            return Err(Error::new(1858, b"HY000", text));
+        }
+        let channels = self.instance.replication().and_then(|replica| replica.status(None).ok()).unwrap_or_default();
+        if channels.iter().any(|channel| channel.is_applying) {
+            let text = "This operation cannot be performed with a running replica sql thread; run STOP REPLICA SQL_THREAD first";
+            return Err(Error::new(3017, b"HY000", text));
+        }
+        Ok(())
+    }
+
     /// A server that was started without events has none.
     fn check_event_scheduler(&self, name: &str, value: Option<&Value>) -> Result<()> {
         if name != "event_scheduler" {
@@ -280,12 +308,19 @@ impl Session {
     }
 
     fn after_set(&mut self, name: &str, is_global: bool) -> Result<()> {
+        if is_global && let Some(variable) = crate::variables::find(name) {
+            let origin = Origin::set_by(&self.state.user, &self.state.host);
+            self.instance.variables.origins.note(variable.name, origin);
+        }
         if !is_global {
             self.overrides_next(name);
             self.variable_changed(name);
         }
         if is_global && matches!(name, "mandatory_roles" | "partial_revokes") {
             self.instance.accounts.count_change();
+        }
+        if is_global && name == "offline_mode" && self.instance.variables.on(name) {
+            self.send_clients_away();
         }
         if matches!(name, "profiling" | "profiling_history_size") {
             self.warnings.push(profiling::deprecated(&format!("@@{name}"), ""));
@@ -295,6 +330,22 @@ impl Session {
         }
         self.forget_plans();
         Ok(())
+    }
+
+    /// `offline_mode` ends the connections of all who are no administrators.
+    fn send_clients_away(&self) {
+        for process in self.instance.processes.all() {
+            let (user, host) = (process.user(), process.host());
+            let host = host.rsplit_once(':').map_or(&*host, |(host, _)| host);
+            // A client of this machine is one of localhost, however it has come.
+            let is_local = matches!(host.trim_matches(['[', ']']), "127.0.0.1" | "::1");
+            let hosts: &[&str] = if is_local { &[host, "localhost"] } else { &[host] };
+            let account = self.instance.accounts.find(&user, hosts);
+            let is_client = account.is_some_and(|account| !account.may_administrate());
+            if process.id != self.process.id && is_client {
+                process.kill(storage::Kill::Connection);
+            }
+        }
     }
 
     pub(super) fn notice(&mut self, notices: Vec<Notice>) {
@@ -439,6 +490,15 @@ fn bind(context: &crate::expression::EvalContext<'_>, expr: &ast::Expr, paramete
     binder.utf8mb4 = context.utf8mb4;
     binder.div_precision_increment = context.div_precision_increment;
     binder.bind(expr)
+}
+
+/// A value that has to be an integer; one below zero is zero.
+fn whole_number(name: &str, value: &Value) -> Result<u64> {
+    match value {
+        Value::Int(number) => Ok((*number).max(0) as u64),
+        Value::UInt(number) => Ok(*number),
+        _ => Err(Error::wrong_type_for_variable(name)),
+    }
 }
 
 fn number(value: &Value) -> Option<f64> {

@@ -25,6 +25,8 @@ impl Kind {
                 switches::switched(variable, &default, given).map(|value| (value, None))
             }
             Kind::Text => match given {
+                // What is empty if nothing is said becomes so again.
+                Value::Null if variable.default == Some("") => Ok((Value::Bytes(Vec::new()), None)),
                 Value::Null | Value::Bytes(_) => Ok((given.clone(), None)),
                 Value::Int(_) | Value::UInt(_) if variable.name.starts_with("character_set_") => {
                     Ok((by_number(given, |collation| collation.charset.name()), None))
@@ -44,6 +46,11 @@ impl Kind {
             Kind::Integer { .. } => match parse_size(text) {
                 Some(number) => self.accept(variable, &number),
                 None => Err(variable.wrong_value(text)),
+            },
+            Kind::Bool => match text.to_ascii_uppercase().as_str() {
+                "1" | "TRUE" | "YES" => Ok((Value::Int(1), None)),
+                "0" | "FALSE" | "NO" => Ok((Value::Int(0), None)),
+                _ => self.accept(variable, &Value::Bytes(text.as_bytes().to_vec())),
             },
             Kind::Real { .. } => match text.trim().parse::<f64>() {
                 Ok(number) => self.accept(variable, &Value::Double(number)),
@@ -67,8 +74,9 @@ fn accept_bool(variable: &Variable, given: &Value) -> Result<bool, Error> {
         Value::Int(0) | Value::UInt(0) => Ok(false),
         Value::Int(1) | Value::UInt(1) => Ok(true),
         Value::Bytes(text) => match text.to_ascii_uppercase().as_slice() {
-            b"ON" | b"TRUE" | b"YES" | b"1" => Ok(true),
-            b"OFF" | b"FALSE" | b"NO" | b"0" => Ok(false),
+            // Option files may say yes and 1, SET may not.
+            b"ON" => Ok(true),
+            b"OFF" => Ok(false),
             _ => Err(variable.wrong_value(&String::from_utf8_lossy(text))),
         },
         Value::Int(_) | Value::UInt(_) | Value::Null => Err(variable.wrong_value(&plain(given))),
@@ -86,8 +94,7 @@ fn accept_integer(
     let number: i128 = match given {
         Value::Int(number) => *number as i128,
         Value::UInt(number) => *number as i128,
-        Value::Decimal(_) | Value::Double(_) | Value::Bytes(_) => return Err(variable.wrong_type()),
-        _ => return Err(variable.wrong_value(&plain(given))),
+        _ => return Err(variable.wrong_type()),
     };
     let clamped = number.clamp(min as i128, max as i128);
     let stepped = clamped - clamped.rem_euclid(step.max(1) as i128);
@@ -104,7 +111,6 @@ fn accept_real(variable: &Variable, given: &Value, min: f64, max: f64) -> Result
         Value::UInt(number) => *number as f64,
         // 0.5 is a DECIMAL literal.
         Value::Decimal(number) => number.to_string().parse().map_err(|_| variable.wrong_type())?,
-        Value::Null => return Err(variable.wrong_value("NULL")),
         _ => return Err(variable.wrong_type()),
     };
     let clamped = number.clamp(min, max);
@@ -124,6 +130,9 @@ fn accept_enumeration(variable: &Variable, given: &Value, names: &[&'static str]
         Value::Null => None,
         _ => return Err(variable.wrong_type()),
     };
+    if variable.name == "lc_time_names" && index.is_none_or(|index| index >= names.len()) && !given.is_null() {
+        return Err(Error::unknown_locale(&plain(given)));
+    }
     match index.and_then(|index| names.get(index)) {
         Some(name) => Ok(Value::Bytes(name.as_bytes().to_vec())),
         None => Err(variable.wrong_value(&plain(given))),
@@ -143,6 +152,7 @@ fn accept_set(variable: &Variable, given: &Value, names: &[&'static str]) -> Res
                 }
             }
         }
+        Value::Decimal(_) | Value::Double(_) => return Err(variable.wrong_type()),
         _ => return Err(variable.wrong_value(&plain(given))),
     }
     if names.len() < 64 && mask >> names.len() != 0 {

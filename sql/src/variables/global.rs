@@ -10,12 +10,15 @@ use parking_lot::{Mutex, RwLock};
 use super::list::LIST;
 use super::log::LogGlobals;
 use super::names;
+use super::origins::Origins;
 use super::persisted;
 use super::settings::{self, Settings};
 use super::statement_logs::{StatementLogGlobals, StatementLogs};
 use super::switches;
 use super::variable::{Notice, Reach, Variable};
 use crate::error::Error;
+
+const DAY_SECONDS: u64 = 86_400;
 
 /// Called after a global value has changed, to make it so: it may refuse.
 pub type Hook = Box<dyn Fn(&Variable, &GlobalVariables) -> Result<(), Error> + Send + Sync>;
@@ -38,6 +41,7 @@ pub struct GlobalVariables {
     super_read_only: AtomicBool,
     log: LogGlobals,
     statement_logs: StatementLogGlobals,
+    pub origins: Origins,
 }
 
 impl Default for GlobalVariables {
@@ -63,6 +67,7 @@ impl GlobalVariables {
             super_read_only: AtomicBool::new(false),
             log: LogGlobals::default(),
             statement_logs: StatementLogGlobals::default(),
+            origins: Origins::default(),
         };
         globals.refresh_log();
         globals
@@ -107,10 +112,10 @@ impl GlobalVariables {
         let (index, variable) = self.settable(name)?;
         let given = &switches::completed(variable, &self.value(index), given)?;
         let (value, notice) = variable.kind.accept(variable, given)?;
-        Settings::check(variable, &value)?;
+        let value = Settings::check(variable, value)?;
         let no_effect = variable.no_effect_of(&value);
         self.change(index, value)?;
-        Ok(notice.into_iter().chain(no_effect).collect())
+        Ok(notice.into_iter().chain(no_effect).chain(self.packet_below_buffer(variable)).collect())
     }
 
     /// `SET GLOBAL name = DEFAULT`
@@ -118,6 +123,16 @@ impl GlobalVariables {
         let (index, variable) = self.settable(name)?;
         self.change(index, variable.default_value())?;
         Ok(Vec::new())
+    }
+
+    /// A packet that is shorter than the buffer that it begins with is told.
+    fn packet_below_buffer(&self, variable: &Variable) -> Option<Notice> {
+        let is_either = matches!(variable.name, "max_allowed_packet" | "net_buffer_length");
+        (is_either && self.number("max_allowed_packet") < self.number("net_buffer_length")).then(|| Notice {
+            code: 1708,
+            message: "The value of 'max_allowed_packet' should be no less than the value of 'net_buffer_length'"
+                .to_owned(),
+        })
     }
 
     fn settable(&self, name: &str) -> Result<(usize, &'static Variable), Error> {
@@ -196,7 +211,7 @@ impl GlobalVariables {
             return Err(variable.read_only());
         }
         let (value, notice) = variable.kind.parse(variable, text)?;
-        Settings::check(variable, &value)?;
+        let value = Settings::check(variable, value)?;
         self.store(index, value);
         Ok(notice.into_iter().chain(variable.no_effect_notice()).collect())
     }
@@ -209,7 +224,7 @@ impl GlobalVariables {
             return Err(not_persisted(variable));
         }
         let (value, notice) = variable.kind.parse(variable, text)?;
-        Settings::check(variable, &value)?;
+        let value = Settings::check(variable, value)?;
         self.store(index, value);
         Ok(notice.into_iter().chain(variable.no_effect_notice()).collect())
     }
@@ -229,7 +244,7 @@ impl GlobalVariables {
             Some(given) => variable.kind.accept(variable, given)?,
             None => (variable.default_value(), None),
         };
-        Settings::check(variable, &value)?;
+        let value = Settings::check(variable, value)?;
         let notices = notice.into_iter().chain(variable.no_effect_notice()).collect();
         Ok((variable.name, variable.kind.show(&value), notices))
     }
@@ -268,6 +283,14 @@ impl GlobalVariables {
     /// The value of a whole-numbered variable.
     pub fn number(&self, name: &str) -> u64 {
         settings::number(&self.known(name))
+    }
+
+    /// The same of one that may be below zero.
+    pub fn integer(&self, name: &str) -> i64 {
+        match self.known(name) {
+            Value::Int(number) => number,
+            value => i64::try_from(settings::number(&value)).unwrap_or(i64::MAX),
+        }
     }
 
     pub fn real(&self, name: &str) -> f64 {
@@ -323,6 +346,11 @@ pub(super) fn partners(name: &str, settings: &Settings, value: &Value) -> Vec<(&
         "innodb_use_lz4" if settings::on(value) => {
             vec![("innodb_compression_algorithm", Value::Bytes(b"lz4".to_vec()))]
         }
+        // One value in days and in seconds; both of MariaDB and of MySQL say it in either way.
+        "expire_logs_days" => {
+            vec![("binlog_expire_logs_seconds", Value::UInt(settings::number(value) * DAY_SECONDS))]
+        }
+        "binlog_expire_logs_seconds" => vec![("expire_logs_days", Value::UInt(settings::number(value) / DAY_SECONDS))],
         "default_time_zone" => vec![("time_zone", value.clone())],
         _ => Vec::new(),
     }

@@ -48,6 +48,8 @@ mod log;
 
 mod statement_logs;
 
+mod origins;
+
 mod global;
 
 mod session;
@@ -59,6 +61,7 @@ pub use global::{GlobalVariables, Hook};
 pub use kind::Kind;
 pub use log::{LogGlobals, RowMetadata};
 pub use names::{find, find_by_prefix, names, nearest};
+pub use origins::{Origin, Origins};
 pub use payload_rules::PayloadRules;
 pub use session::SessionVariables;
 pub use settings::{Completion, RowImages, Settings, TimeZone, TrackedGtids, TrackedTransaction, mode_text};

@@ -29,6 +29,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 
 use super::names;
+use super::origins::Origin;
 
 /// The file's name in the data directory.
 pub const FILE: &str = "mysqld-auto.cnf";
@@ -87,6 +88,16 @@ impl Persisted {
     /// Names and values, in order of names. A file that is not there holds none.
     pub fn list(&self) -> io::Result<Vec<(String, String)>> {
         Ok(self.read()?.into_iter().map(|(name, entry)| (name, entry.value)).collect())
+    }
+
+    /// Who persisted each of them and when, by name.
+    pub fn origins(&self) -> io::Result<Vec<(String, Origin)>> {
+        let path = self.path.display().to_string();
+        let origin = |entry: Entry| {
+            let (set_us, user) = (Some(entry.timestamp_us), entry.user);
+            Origin { source: "PERSISTED", path: path.clone(), set_us, user, ..Origin::default() }
+        };
+        Ok(self.read()?.into_iter().map(|(name, entry)| (name, origin(entry))).collect())
     }
 
     /// Keeps a value from the next start on.

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::global::{self, GlobalVariables, Snapshot};
 use super::list::LIST;
 use super::names;
-use super::settings::Settings;
+use super::settings::{self, Settings};
 use super::switches;
 use super::variable::{Notice, Reach, Variable};
 use crate::error::Error;
@@ -44,6 +44,11 @@ impl SessionVariables {
         Ok(globals.value(index))
     }
 
+    /// The session's text of a variable.
+    pub fn text(&self, globals: &GlobalVariables, name: &str) -> String {
+        self.select(globals, name, false).map(|value| settings::text(&value)).unwrap_or_default()
+    }
+
     fn value(&self, index: usize) -> &Value {
         self.own.get(&(index as u16)).unwrap_or(&self.base.values[index])
     }
@@ -53,7 +58,7 @@ impl SessionVariables {
         let (index, variable) = settable(name)?;
         let given = &switches::completed(variable, self.value(index), given)?;
         let (value, notice) = variable.kind.accept(variable, given)?;
-        Settings::check(variable, &value)?;
+        let value = Settings::check(variable, value)?;
         let no_effect = variable.no_effect_of(&value);
         self.store(index, value);
         Ok(notice.into_iter().chain(no_effect).collect())
@@ -73,6 +78,15 @@ impl SessionVariables {
     /// The collation that columns of text are said to have: the variable itself knows no more than the character set.
     pub fn set_results_collation(&mut self, id: CollationId) {
         self.settings.character_set_results = Some(id);
+    }
+
+    /// The collation of a client that said this one at login.
+    pub fn clients_collation(&self, said: u16) -> u16 {
+        let asks = names::index_of("character_set_client_handshake").expect("a listed variable");
+        match settings::on(&self.base.values[asks]) {
+            true => said,
+            false => self.settings.collation_server.0,
+        }
     }
 
     /// The server sets a variable that SET may not: the character set of the current database.
@@ -122,6 +136,9 @@ fn settable(name: &str) -> Result<(usize, &'static Variable), Error> {
     }
     if variable.reach == Reach::Global {
         return Err(Error::global_variable(variable.name));
+    }
+    if matches!(variable.name, "max_allowed_packet" | "max_user_connections" | "net_buffer_length") {
+        return Err(Error::read_only_in_sessions(variable.name));
     }
     Ok((index, variable))
 }

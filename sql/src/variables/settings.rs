@@ -15,6 +15,10 @@ use crate::types::{SqlMode, Switches};
 
 const YEAR_SECONDS: u64 = 31_536_000;
 
+/// The engines that a table may name, and how they are written.
+const ENGINES: &[(&str, &str)] =
+    &[("InnoDB", "InnoDB"), ("MyISAM", "MyISAM"), ("Aria", "Aria"), ("MEMORY", "MEMORY"), ("HEAP", "MEMORY")];
+
 /// What the executor reads instead of looking names up. Kept up to date by
 /// [`super::SessionVariables::set`].
 #[derive(Debug, Clone)]
@@ -273,46 +277,81 @@ impl Settings {
         }
     }
 
-    /// Whether all of the value's consequences can be drawn; asked before it is stored.
-    pub(super) fn check(variable: &Variable, value: &Value) -> Result<(), Error> {
-        let text = || text(value);
+    /// Whether all of the value's consequences can be drawn; asked before it is stored. The answer is the value as it is
+    /// kept: names of character sets, collations and engines, and offsets of time zones, are written in one way.
+    pub(super) fn check(variable: &Variable, value: Value) -> Result<Value, Error> {
+        let given = text(&value);
+        let named = |name: &str| Ok(Value::Bytes(name.as_bytes().to_vec()));
         match variable.name {
+            "character_set_results" if value.is_null() => Ok(value),
+            "character_set_client"
+            | "character_set_connection"
+            | "character_set_database"
+            | "character_set_filesystem"
+            | "character_set_results"
+            | "character_set_server"
+            | "collation_connection"
+            | "collation_database"
+            | "collation_server"
+                if value.is_null() =>
+            {
+                Err(variable.wrong_value("NULL"))
+            }
             // No statement can be told from its bytes in such a set.
-            "character_set_client" if charset(&text()).is_ok_and(|id| collation::collation(id).charset.is_wide()) => {
-                Err(variable.wrong_value(collation::collation(charset(&text())?).charset.name()))
+            "character_set_client" if charset(&given).is_ok_and(|id| collation::collation(id).charset.is_wide()) => {
+                Err(variable.wrong_value(collation::collation(charset(&given)?).charset.name()))
             }
-            "character_set_client" | "character_set_connection" | "character_set_database" | "character_set_server" => {
-                charset(&text()).map(|_| ())
+            "character_set_client"
+            | "character_set_connection"
+            | "character_set_database"
+            | "character_set_filesystem"
+            | "character_set_results"
+            | "character_set_server" => named(collation::collation(charset(&given)?).charset.name()),
+            "collation_connection" | "collation_database" | "collation_server" => {
+                named(collation::collation(collation(&given)?).name)
             }
-            "character_set_results" if !value.is_null() => charset(&text()).map(|_| ()),
-            "collation_connection" | "collation_database" | "collation_server" => collation(&text()).map(|_| ()),
-            "default_collation_for_utf8mb4" => match collation(&text())? {
-                CollationId::UTF8MB4_GENERAL_CI | CollationId::UTF8MB4_0900_AI_CI => Ok(()),
+            "default_collation_for_utf8mb4" => match collation(&given)? {
+                id @ (CollationId::UTF8MB4_GENERAL_CI | CollationId::UTF8MB4_0900_AI_CI) => {
+                    named(collation::collation(id).name)
+                }
                 _ => Err(Error::new(
                     3721,
                     b"HY000",
-                    format!("Invalid default collation {}: utf8mb4_0900_ai_ci or utf8mb4_general_ci expected", text()),
+                    format!("Invalid default collation {given}: utf8mb4_0900_ai_ci or utf8mb4_general_ci expected"),
                 )),
             },
-            "binlog_dump_payloads" if value.is_null() || PayloadRules::parse(&text()).is_none() => {
-                Err(variable.wrong_value(&text()))
+            "default_storage_engine" | "default_tmp_storage_engine" => {
+                if value.is_null() {
+                    return Err(variable.wrong_value("NULL"));
+                }
+                let known = ENGINES.iter().find(|(written, _)| written.eq_ignore_ascii_case(&given));
+                named(known.ok_or_else(|| Error::unknown_engine(&given))?.1)
             }
-            "binlog_format" if bytes(value) != b"ROW" => {
-                Err(Error::unsupported(format!("binlog_format={}: rows are logged, not statements", text())))
+            "binlog_dump_payloads" if value.is_null() || PayloadRules::parse(&given).is_none() => {
+                Err(variable.wrong_value(&given))
             }
-            "replica_preserve_commit_order" if !on(value) => {
+            "binlog_format" if bytes(&value) != b"ROW" => {
+                Err(Error::unsupported(format!("binlog_format={given}: rows are logged, not statements")))
+            }
+            "replica_preserve_commit_order" if !on(&value) => {
                 let why = "how far a replica is, is one place in the source's log";
                 Err(Error::unsupported(format!("replica_preserve_commit_order=OFF: {why}")))
             }
-            "replica_parallel_type" if bytes(value) != b"LOGICAL_CLOCK" => {
+            "replica_parallel_type" if bytes(&value) != b"LOGICAL_CLOCK" => {
                 let why = "transactions of one database run at the same time, too";
-                Err(Error::unsupported(format!("replica_parallel_type={}: {why}", text())))
+                Err(Error::unsupported(format!("replica_parallel_type={given}: {why}")))
             }
-            "time_zone" | "default_time_zone" => match TimeZone::parse(&text()) {
-                Some(_) => Ok(()),
-                None => Err(Error::new(1298, b"HY000", format!("Unknown or incorrect time zone: '{}'", text()))),
+            "time_zone" | "default_time_zone" => match TimeZone::parse(&given) {
+                Some(TimeZone::Zone(zone)) if given.trim_start().starts_with(['+', '-']) => {
+                    let mut offset = Vec::new();
+                    zone.write(&mut offset);
+                    Ok(Value::Bytes(offset))
+                }
+                Some(TimeZone::System) => named("SYSTEM"),
+                Some(TimeZone::Zone(_)) => Ok(value),
+                None => Err(Error::new(1298, b"HY000", format!("Unknown or incorrect time zone: '{given}'"))),
             },
-            _ => Ok(()),
+            _ => Ok(value),
         }
     }
 

@@ -206,6 +206,9 @@ impl<'a> Binder<'a> {
             ast::Expr::SystemVariable { scope, name } => {
                 let value = self.session.system_variable(*scope, name)?;
                 let mut ty = typing::parameter_type(&value, CollationId::UTF8MB3_GENERAL_CI).nullable(true);
+                if matches!(value, Value::Double(_)) {
+                    ty = TypeInfo::double_fixed(6).nullable(true);
+                }
                 if let Value::Bytes(text) = &value {
                     ty.coercibility = Coercibility::SystemConstant;
                     ty.length = (text.len() as u32).max(64);

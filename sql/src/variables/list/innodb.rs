@@ -35,7 +35,7 @@ pub(super) const LIST: &[Variable] = &[
         "Keep a second copy of pages while they are written, where the filesystem can tear them",
     )
     .at_start(),
-    v("innodb_fast_shutdown", Global, int(0, 2), "1", "0: purge all; 1: flush; 2: flush only the log")
+    v("innodb_fast_shutdown", Global, int(0, 3), "1", "0: purge all; 1: flush; 2: flush only the log")
         .inert("a stop flushes all pages, and purges no history"),
     v("innodb_file_per_table", Global, Bool, "ON", "Each table has its file").inert(ALWAYS_ON),
     v("innodb_flush_log_at_timeout", Global, int(0, 2700), "1", "Seconds between syncs of the log, if not at commit")
@@ -43,9 +43,9 @@ pub(super) const LIST: &[Variable] = &[
     v(
         "innodb_flush_log_at_trx_commit",
         Global,
-        int(0, 2),
+        int(0, 3),
         "1",
-        "At commit the log is 1: written and synced; 2: written; 0: neither",
+        "At commit the log is 1 and, as MariaDB has it, 3: written and synced; 2: written; 0: neither",
     ),
     v(
         "innodb_flush_method",

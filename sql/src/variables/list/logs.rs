@@ -75,7 +75,7 @@ pub(super) const LIST: &[Variable] = &[
         "How it is found what may run in parallel",
     ),
     v("enforce_gtid_consistency", Global, Enumeration(&["OFF", "ON", "WARN"]), "OFF", "Refuse what GTIDs cannot log"),
-    v("expire_logs_days", Global, int(0, 99), "0", "Days that logs are kept").inert(NOT_YET),
+    v("expire_logs_days", Global, int(0, 49_710), "30", "Days that logs are kept: binlog_expire_logs_seconds"),
     v("gtid_domain_id", Both, int(0, U32), "0", "Domain of MariaDB's GTIDs").inert(NOT_YET),
     v("gtid_executed", Global, Text, "", "Transactions that were executed").fixed(),
     v("gtid_mode", Global, Enumeration(&["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"]), "OFF", "Use GTIDs"),
@@ -150,6 +150,8 @@ pub(super) const LIST: &[Variable] = &[
         "When they wait",
     )
     .inert("a commit is visible when it is in the log, so it waits after that"),
+    v("sql_replica_skip_counter", Global, int(0, U32), "0", "Events that the next START REPLICA passes over")
+        .not_an_option(),
     v("skip_replica_start", Global, Bool, "OFF", "Do not start to replicate").at_start(),
     v("sync_binlog", Global, int(0, U32), "1", "Commits between syncs of the log")
         .inert("transactions in the log are as durable as innodb_flush_log_at_trx_commit says"),

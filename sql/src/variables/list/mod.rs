@@ -3,9 +3,13 @@
 //! `default` is what an option file would say. Variables that the server fills in
 //! at start (`port`, `datadir`, `version`) stand here with a placeholder.
 
+mod galera;
 mod innodb;
 mod innodb_names;
+mod instrumentation;
 mod logs;
+mod mariadb;
+mod mysql;
 mod others;
 mod server;
 mod statements;
@@ -78,6 +82,8 @@ const YEAR: u64 = 31_536_000;
 const GONE: &str = "the machinery that it tuned does not exist here";
 const AUTOMATIC: &str = "the server decides this by itself";
 const ALWAYS_ON: &str = "this is always so here";
+const NO_X: &str = "there is no X protocol";
+const GALERA: &str = "there is no replication of that kind";
 const NOT_YET: &str = "it is kept, but not obeyed yet";
 const TABLES_ONLY: &str = "tables, undo and the system tablespace can be encrypted, the redo log is not";
 
@@ -121,8 +127,18 @@ pub const SQL_MODES: &[&str] = &[
 ];
 
 /// The families of variables, in the order in which they are listed.
-const FAMILIES: [&[Variable]; 6] =
-    [server::LIST, statements::LIST, logs::LIST, innodb::LIST, innodb_names::LIST, others::LIST];
+const FAMILIES: [&[Variable]; 10] = [
+    server::LIST,
+    statements::LIST,
+    logs::LIST,
+    innodb::LIST,
+    innodb_names::LIST,
+    others::LIST,
+    instrumentation::LIST,
+    mysql::LIST,
+    mariadb::LIST,
+    galera::LIST,
+];
 
 const COUNT: usize = {
     let (mut count, mut family) = (0, 0);
@@ -190,4 +206,15 @@ pub static ALIASES: &[(&str, &str)] = &[
     ("innodb_compression_method", "innodb_compression_algorithm"),
     ("language", "lc_messages_dir"),
     ("sql_max_join_size", "max_join_size"),
+    ("log_slow_query", "slow_query_log"),
+    ("log_slow_query_file", "slow_query_log_file"),
+    ("log_slow_query_time", "long_query_time"),
+    ("log_slow_min_examined_row_limit", "min_examined_row_limit"),
+    ("slave_allow_batching", "replica_allow_batching"),
+    ("slave_checkpoint_group", "replica_checkpoint_group"),
+    ("slave_checkpoint_period", "replica_checkpoint_period"),
+    ("slave_max_allowed_packet", "replica_max_allowed_packet"),
+    ("slave_sql_verify_checksum", "replica_sql_verify_checksum"),
+    ("rpl_stop_slave_timeout", "rpl_stop_replica_timeout"),
+    ("sql_slave_skip_counter", "sql_replica_skip_counter"),
 ];

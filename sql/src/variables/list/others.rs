@@ -62,7 +62,7 @@ pub(super) const LIST: &[Variable] = &[
     v("multi_range_count", Both, int(1, U32), "256", "Ranges at once").inert(GONE),
     v("sync_frm", Global, Bool, "ON", "Sync definitions").inert(ALWAYS_ON),
     v("timed_mutexes", Global, Bool, "OFF", "Measure latches").inert(GONE),
-    v("offline_mode", Global, Bool, "OFF", "Refuse ordinary accounts").inert(NOT_YET),
+    v("offline_mode", Global, Bool, "OFF", "Only administrators may be connected"),
     v("thread_pool_size", Global, int(1, 128), "2", "Groups of the pool of threads").inert(GONE),
     v("thread_pool_max_threads", Global, int(1, 65_536), "65536", "Threads of the pool").inert(GONE),
     v("gtid_strict_mode", Global, Bool, "OFF", "MariaDB's GTIDs in order").inert(NOT_YET),

@@ -32,7 +32,7 @@ pub(super) const LIST: &[Variable] = &[
         .at_start()
         .inert("names of clients are never asked for"),
     v("skip_external_locking", Global, Bool, "ON", "Do not lock files for other servers").at_start().inert(ALWAYS_ON),
-    v("skip_show_database", Global, Bool, "OFF", "Hide the list of databases").at_start().inert(NOT_YET),
+    v("skip_show_database", Global, Bool, "OFF", "SHOW DATABASES needs the privilege of its name").at_start(),
     v("socket", Global, Text, "glassine.sock", "Unix socket to listen on").at_start(),
     v("system_time_zone", Global, Text, "UTC", "The machine's time zone").fixed(),
     v("tmpdir", Global, Text, "/tmp", "Directory of temporary files").at_start(),
@@ -80,7 +80,8 @@ pub(super) const LIST: &[Variable] = &[
         .at_start()
         .inert(ALWAYS_ON),
     v("disconnect_on_expired_password", Global, Bool, "ON", "Refuse clients whose password expired").at_start(),
-    v("init_connect", Global, Text, "", "Statements run for each new client").inert(NOT_YET),
+    v("init_connect", Global, Text, "", "Statements that are run first for each client that is no administrator"),
+    v("init_file", Global, Text, "", "File of statements that are run at the start, before clients come").at_start(),
     v("interactive_timeout", Both, int(1, YEAR), "28800", "Seconds an interactive client may be silent"),
     v("max_allowed_packet", Both, steps(1024, 1 << 30, 1024), "67108864", "Most bytes of a statement or value"),
     v("host_cache_size", Global, int(0, 65_536), "128", "Addresses with errors that are remembered"),
@@ -106,9 +107,9 @@ pub(super) const LIST: &[Variable] = &[
     v(
         "performance_schema_session_connect_attrs_size",
         Global,
-        int(0, 1 << 20),
+        int(-1, 1 << 20),
         "512",
-        "Most bytes of what a client says of itself that are kept",
+        "Most bytes of what a client says of itself that are kept; -1: 512",
     )
     .at_start(),
     v("pseudo_thread_id", Session, int(0, ANY), "0", "Number of this connection").computed(),
@@ -160,6 +161,8 @@ pub(super) const LIST: &[Variable] = &[
     v("wait_timeout", Both, int(1, YEAR), "28800", "Seconds a client may be silent"),
     // --- Character sets, time, language -----------------------------------------------------------------------------
     v("character_set_client", Both, Text, "utf8mb4", "Character set of statements").not_an_option(),
+    v("character_set_client_handshake", Global, Bool, "ON", "Clients say at login which character set they speak")
+        .at_start(),
     v("character_set_connection", Both, Text, "utf8mb4", "Character set of literals").not_an_option(),
     v("character_set_database", Both, Text, "utf8mb4", "Character set of the current database").not_an_option(),
     v("character_set_filesystem", Both, Text, "binary", "Character set of file names")

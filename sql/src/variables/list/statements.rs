@@ -47,6 +47,13 @@ pub(super) const LIST: &[Variable] = &[
     v("eq_range_index_dive_limit", Both, int(0, U32), "200", "Ranges that are estimated one by one").inert(AUTOMATIC),
     v("error_count", Session, int(0, 65_535), "0", "Errors of the last statement").computed().fixed(),
     v("event_scheduler", Global, Enumeration(&["OFF", "ON", "DISABLED"]), "ON", "Whether events run"),
+    v(
+        "explain_format",
+        Both,
+        Enumeration(&["TRADITIONAL", "TRADITIONAL_STRICT", "TREE", "JSON"]),
+        "TRADITIONAL",
+        "Form of EXPLAIN without FORMAT",
+    ),
     v("flush", Global, Bool, "OFF", "Flush tables after each statement").inert(GONE),
     v("flush_time", Global, int(0, U32), "0", "Seconds between flushes of all tables").inert(GONE),
     v("foreign_key_checks", Both, Bool, "ON", "Check foreign keys"),
@@ -259,7 +266,7 @@ pub(super) const LIST: &[Variable] = &[
     )
     .inert(AUTOMATIC),
     v("xa_detach_on_prepare", Both, Bool, "ON", "XA PREPARE leaves the transaction to any session"),
-    v("wsrep_on", Both, Bool, "OFF", "Galera replication").not_an_option().inert(GONE),
+    v("wsrep_on", Both, Bool, "OFF", "Galera").inert(GALERA),
     v("last_gtid", Session, Text, "", "GTID of the last transaction").fixed(),
     v("in_transaction", Session, Bool, "OFF", "Whether a transaction is open").computed().fixed(),
 ];
