@@ -56,30 +56,41 @@ pub(super) fn like<A: Alphabet>(alphabet: A, text: &[u8], pattern: &[u8], escape
     }
 }
 
-/// The byte offset of the first character at or behind `from` where `needle` stands. Characters compare by weight.
+/// The byte offset of the first character at or behind `from` where as many bytes as `needle` has are the same as it.
+/// So a letter is not found in one that weighs the same and is longer or shorter: `n` is not in `ñ`, as in MySQL.
 pub(super) fn find<A: Alphabet>(alphabet: A, text: &[u8], needle: &[u8], from: usize) -> Option<usize> {
-    if from > text.len() {
-        return None;
-    }
-    let mut start = from;
-    loop {
-        let (mut rest, mut wanted) = (&text[start..], needle);
+    find_by(alphabet, text, needle, from, |mut rest, mut wanted| {
         while let (false, false) = (rest.is_empty(), wanted.is_empty()) {
             let (x, y) = (alphabet.first(rest), alphabet.first(wanted));
             if x.weight != y.weight {
-                break;
+                return false;
             }
             rest = &rest[x.bytes..];
             wanted = &wanted[y.bytes..];
         }
-        if wanted.is_empty() {
+        rest.is_empty() && wanted.is_empty()
+    })
+}
+
+/// As [`find`], where texts of one length are the same if `is_same` says so.
+pub(super) fn find_by<A: Alphabet>(
+    alphabet: A,
+    text: &[u8],
+    needle: &[u8],
+    from: usize,
+    is_same: impl Fn(&[u8], &[u8]) -> bool,
+) -> Option<usize> {
+    let mut start = from;
+    while let Some(part) = text.get(start..start + needle.len()) {
+        if is_same(part, needle) {
             return Some(start);
         }
         if start == text.len() {
-            return None;
+            break;
         }
         start += alphabet.first(&text[start..]).bytes;
     }
+    None
 }
 
 #[cfg(test)]
@@ -132,7 +143,7 @@ mod tests {
     #[test]
     fn finding() {
         let find = |text: &str, needle: &str, from| find(GeneralUtf8, text.as_bytes(), needle.as_bytes(), from);
-        assert_eq!(find("äbcABC", "abc", 0), Some(0));
+        assert_eq!(find("äbcABC", "abc", 0), Some(4));
         assert_eq!(find("äbcABC", "abc", 2), Some(4));
         assert_eq!(find("abc", "", 3), Some(3));
         assert_eq!(find("abc", "", 4), None);

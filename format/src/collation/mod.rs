@@ -548,15 +548,15 @@ impl Collation {
         }
     }
 
-    /// The byte offset of the first character at or behind byte `from` where `needle` stands.
+    /// The byte offset of the first character at or behind byte `from` where `needle` stands, in as many bytes as it has.
     pub fn find(&self, text: &[u8], needle: &[u8], from: usize) -> Option<usize> {
         match self.rule {
             Rule::General | Rule::GeneralUnpadded => like::find(GeneralUtf8, text, needle, from),
             Rule::Table(weights) | Rule::Tabled(weights) => like::find(Weighed(weights), text, needle, from),
             Rule::Multi(one) => like::find(self.multibyte(Some(one)), text, needle, from),
             Rule::BinMulti => like::find(self.multibyte(None), text, needle, from),
-            Rule::Unicode(of) => like::find(Alike(of.table(), Utf8), text, needle, from),
-            Rule::UnicodeWide(set, of) => like::find(Alike(of.table(), set), text, needle, from),
+            Rule::Unicode(of) => of.table().find(Utf8, text, needle, from),
+            Rule::UnicodeWide(set, of) => of.table().find(set, text, needle, from),
             Rule::GeneralWide(set) | Rule::GeneralWideUnpadded(set) => like::find(GeneralWide(set), text, needle, from),
             Rule::OldWide(set) => like::find(OldWide(set), text, needle, from),
             Rule::OldUtf8 => like::find(OldUtf8, text, needle, from),

@@ -565,6 +565,14 @@ impl Table {
         }
     }
 
+    /// As [`super::like::find`]: texts are the same if their weights are, so `ss` is found in `ß`.
+    pub fn find(&'static self, encoding: impl Encoding, text: &[u8], needle: &[u8], from: usize) -> Option<usize> {
+        super::like::find_by(Alike(self, encoding), text, needle, from, |part, needle| {
+            (0..self.version.levels())
+                .all(|level| self.weights(encoding, part, level).eq(self.weights(encoding, needle, level)))
+        })
+    }
+
     pub fn hash(&'static self, encoding: impl Encoding, text: &[u8]) -> u64 {
         let of_level = |level| self.weights(encoding, text, level);
         match self.pads {
