@@ -234,7 +234,7 @@ fn read_fields(cursor: &mut Cursor) -> Option<Fields> {
             (5, _) => break,
             _ => {}
         }
-        let before = cursor.rest;
+        // Also where nothing follows: '2020-01-01 10:' is ten o'clock.
         while let Some(byte) = cursor.peek() {
             if is_space(byte) {
                 // Only between date and time.
@@ -245,11 +245,6 @@ fn read_fields(cursor: &mut Cursor) -> Option<Fields> {
                 break;
             }
             cursor.rest = &cursor.rest[1..];
-        }
-        // What separates nothing is not a separator, but what follows the value.
-        if !cursor.at_digit() {
-            cursor.rest = before;
-            break;
         }
     }
     Some(fields)
