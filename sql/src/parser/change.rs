@@ -25,7 +25,7 @@ impl Parser<'_> {
         if self.is_symbol("(") && !self.is_query_at(1) {
             self.advance();
             if !self.is_symbol(")") {
-                columns = self.list(|parser| Ok(parser.column_name()?.name))?;
+                columns = self.list(|parser| own_column(parser.column_name()?, &table))?;
             }
             self.expect_symbol(")")?;
         }
@@ -33,7 +33,7 @@ impl Parser<'_> {
         let source = if self.take_word("SET") {
             let mut values = Vec::new();
             for (column, value) in self.list(Self::assignment)? {
-                columns.push(column.name);
+                columns.push(own_column(column, &table)?);
                 values.push(value);
             }
             row_alias = self.row_alias()?;
@@ -206,4 +206,17 @@ impl Parser<'_> {
     fn optional_limit(&mut self) -> Result<Option<Expr>> {
         if self.take_word("LIMIT") { Ok(Some(self.limit_number()?)) } else { Ok(None) }
     }
+}
+
+/// A column of the table that INSERT names: of no other one, if it has a table's name.
+fn own_column(column: ColumnName, table: &TableName) -> Result<String> {
+    let is_other =
+        |named: &Option<String>, own: &str| named.as_ref().is_some_and(|named| !named.eq_ignore_ascii_case(own));
+    let other_database = table.database.as_ref().is_some_and(|own| is_other(&column.database, own));
+    if is_other(&column.table, &table.name) || other_database {
+        let parts = [column.database, column.table, Some(column.name)];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        return Err(Error::unknown_column(&parts.join("."), "field list"));
+    }
+    Ok(column.name)
 }

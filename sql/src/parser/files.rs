@@ -136,12 +136,6 @@ impl Parser<'_> {
     /// `BY 'text'`, or hexadecimal or binary digits for it.
     fn by(&mut self) -> Result<Vec<u8>> {
         self.expect_word("BY")?;
-        if self.peek().kind == Kind::Text {
-            return self.text_bytes();
-        }
-        match self.expr()? {
-            Expr::Literal(Literal::Hex { bytes, charset: None } | Literal::Bit { bytes, charset: None }) => Ok(bytes),
-            _ => Err(self.unexpected()),
-        }
+        self.text_or_bits()
     }
 }

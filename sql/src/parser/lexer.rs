@@ -148,7 +148,10 @@ impl<'a> Lexer<'a> {
             self.saw_version_comment = true;
             let digits = self.sql[self.at + 3..].iter().take(6).take_while(|b| b.is_ascii_digit()).count();
             let number = &self.sql[self.at + 3..self.at + 3 + digits];
-            // Five digits, or six of MariaDB's and of versions to come. Fewer are not a version but contents.
+            // Five digits, or six of MariaDB's and of versions to come. Fewer are not a version but contents. No version
+            // of six digits begins with more than 1: in `/*!506012*/` the last digit is what MySQL from 5.6.1 on reads.
+            let digits = if digits == 6 && number[0] > b'1' { 5 } else { digits };
+            let number = &number[..digits];
             let (version, digits) = match digits {
                 5 | 6 => (number.iter().fold(0, |n, b| n * 10 + (b - b'0') as u32), digits),
                 _ => (0, 0),

@@ -59,7 +59,7 @@ pub mod words;
 
 use std::ops::Range;
 
-use self::ast::{ColumnName, Expr, Statement, TableName};
+use self::ast::{ColumnName, Expr, Literal, Statement, TableName};
 use self::lexer::{Kind, Lexer, Token};
 use crate::error::{Error, Result};
 use crate::types::SqlMode;
@@ -531,6 +531,17 @@ impl<'a> Parser<'a> {
             self.advance();
         }
         Ok(out)
+    }
+
+    /// A text, or the bytes of a hexadecimal or bit literal.
+    fn text_or_bits(&mut self) -> Result<Vec<u8>> {
+        if !matches!(self.peek().kind, Kind::Hex | Kind::Bit) {
+            return self.text_bytes();
+        }
+        match self.literal_alone()? {
+            Expr::Literal(Literal::Hex { bytes, .. } | Literal::Bit { bytes, .. }) => Ok(bytes),
+            _ => Err(self.unexpected()),
+        }
     }
 
     fn text(&mut self) -> Result<String> {

@@ -285,17 +285,9 @@ impl Parser<'_> {
         };
         ty.name = name.to_string();
         if matches!(name, "ENUM" | "SET") {
-            ty.members = self.parenthesized_list(|parser| {
-                if matches!(parser.peek().kind, Kind::Hex | Kind::Bit) {
-                    match parser.literal_alone()? {
-                        Expr::Literal(Literal::Hex { bytes, .. } | Literal::Bit { bytes, .. }) => return Ok(bytes),
-                        _ => return Err(parser.unexpected()),
-                    }
-                }
-                parser.text_bytes()
-            })?;
+            ty.members = self.parenthesized_list(Self::text_or_bits)?;
         } else if ty.length.is_none() && self.take_symbol("(") {
-            ty.length = Some(self.integer()?);
+            ty.length = Some(self.length_of_type()?);
             if self.take_symbol(",") {
                 ty.decimals = Some(u8::try_from(self.integer()?).unwrap_or(u8::MAX));
             }
@@ -306,6 +298,20 @@ impl Parser<'_> {
         }
         self.type_attributes(&mut ty)?;
         Ok(ty)
+    }
+
+    /// A length that is written as a decimal, and alone, means what stands before the point.
+    fn length_of_type(&mut self) -> Result<u64> {
+        let token = self.peek();
+        if token.kind != Kind::Decimal || !self.is_symbol_at(1, ")") {
+            return self.integer();
+        }
+        let whole = self.bytes(token).split(|byte| *byte == b'.').next().unwrap_or_default();
+        let whole = if whole.is_empty() { b"0" } else { whole };
+        let length = std::str::from_utf8(whole).ok().and_then(|digits| digits.parse().ok());
+        let length = length.ok_or_else(|| self.unexpected())?;
+        self.advance();
+        Ok(length)
     }
 
     fn type_attributes(&mut self, ty: &mut TypeSpec) -> Result<()> {

@@ -108,7 +108,10 @@ impl Parser<'_> {
             self.take_word("DEFAULT");
             if self.take_charset_words() {
                 self.take_symbol("=");
-                options.charset = Some(self.name_or_text_or_binary()?);
+                // DEFAULT is the server's, which a new database has anyway.
+                if alters || !self.take_word("DEFAULT") {
+                    options.charset = Some(self.name_or_text_or_binary()?);
+                }
             } else if self.take_word("COLLATE") {
                 self.take_symbol("=");
                 options.collation = Some(self.name_or_text_or_binary()?);

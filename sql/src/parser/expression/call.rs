@@ -175,10 +175,13 @@ impl Parser<'_> {
                 Ok(Expr::DateAdd { expr, interval, unit: IntervalUnit::Month, subtract: false })
             }),
             "chr" => self.in_parentheses(|parser| {
-                let args = vec![parser.expr()?];
+                let code = parser.expr()?;
                 let charset =
                     if parser.take_word("USING") { parser.name_or_text_or_binary()? } else { "utf8mb4".into() };
-                Ok(Expr::Char { args, charset: Some(charset) })
+                // CHAR leaves NULL out, and so would have an empty text of it.
+                let is_null = Expr::IsNull { expr: Box::new(code.clone()), negated: false };
+                let text = Expr::Char { args: vec![code], charset: Some(charset) };
+                Ok(Expr::Function { name: "if".into(), args: vec![is_null, Expr::NULL, text] })
             }),
             _ => self.in_parentheses(|parser| {
                 let expr = parser.boxed_expr()?;
@@ -254,7 +257,7 @@ impl Parser<'_> {
                     aggregate.order_by = self.order_by()?;
                 }
                 if self.take_word("SEPARATOR") {
-                    aggregate.separator = Some(self.text_bytes()?);
+                    aggregate.separator = Some(self.text_or_bits()?);
                 }
                 if self.take_word("LIMIT") {
                     let first = self.integer()?;

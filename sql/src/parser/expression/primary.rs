@@ -22,6 +22,9 @@ impl Parser<'_> {
                 self.advance();
                 let mut text = Vec::new();
                 lexer::unescape(&bytes[1..], self.mode, &mut text);
+                if self.peek().kind == Kind::Text {
+                    text.append(&mut self.text_bytes()?);
+                }
                 Ok(Expr::Literal(Literal::String { bytes: text, charset: Some("utf8mb3".into()) }))
             }
             Kind::Hex => {
@@ -104,14 +107,14 @@ impl Parser<'_> {
         }
     }
 
-    /// {d '2020-01-01'}, {t ..}, {ts ..}, {fn f()}. What is no literal of its kind is a text.
+    /// {d '2020-01-01'}, {t ..}, {ts ..}, {fn f()}. What is no literal of its kind is a text, or any other expression.
     fn odbc_literal(&mut self) -> Result<Expr> {
         self.expect_symbol("{")?;
         let kind = self.upper_word()?;
         let is_whole =
             |flags: ParseFlags| !flags.invalid && (!flags.truncated || flags.zone.is_some()) && !flags.out_of_range;
         let expr = match kind.as_str() {
-            "D" | "T" | "TS" => {
+            "D" | "T" | "TS" if self.peek().kind == Kind::Text => {
                 let bytes = self.text_bytes()?;
                 let flags = if kind == "T" { parse_time(&bytes).flags } else { parse_datetime(&bytes).flags };
                 Expr::Literal(match kind.as_str() {
