@@ -479,14 +479,15 @@ impl Accumulator {
         Ok(())
     }
 
-    /// The result over the rows so far; may be called once.
+    /// The result over the rows so far; may be called once. Inside of an expression a decimal has more digits than its
+    /// type: those of `SUM(a / b) * 100` are rounded at the end.
     pub fn finish(&mut self, call: &AggregateCall, context: &EvalContext<'_>) -> Result<Value> {
         Ok(match &mut self.state {
             State::Count(count) => Value::Int(*count),
             State::Sum { sum: None, .. } => Value::Null,
             State::Sum { sum: Some(sum), count } => match call.function {
-                AggregateFunction::Sum => sum.into_value(&call.ty)?,
-                _ => sum.average(*count, context)?.fit(&call.ty).into_value(),
+                AggregateFunction::Sum => sum.into_value()?,
+                _ => sum.average(*count, context)?.into_value(),
             },
             State::Extreme(best) => best.take().unwrap_or(Value::Null),
             State::Bits(bits) => Value::UInt(*bits),
@@ -620,11 +621,11 @@ impl Sum {
         }
     }
 
-    fn into_value(self, ty: &TypeInfo) -> Result<Value> {
+    fn into_value(self) -> Result<Value> {
         Ok(match self {
             Sum::Double(sum) if sum.is_finite() => Value::Double(sum),
             Sum::Double(_) => return Err(Error::out_of_range("DOUBLE", "sum")),
-            exact => Datum::Decimal(exact.to_decimal()).fit(ty).into_value(),
+            exact => Value::Decimal(exact.to_decimal()),
         })
     }
 

@@ -33,6 +33,12 @@ impl Expr {
         }
     }
 
+    /// The value for who assigns it: owned, a decimal with the digits beyond its type, as MySQL stores `1 / 3` in a
+    /// DOUBLE.
+    pub fn assigned(&self, context: &EvalContext<'_>, row: &dyn Fields) -> Result<Value> {
+        Ok(self.eval(context, row)?.into_value())
+    }
+
     /// The value as it leaves the expression: owned, a decimal with exactly the digits of its type.
     pub fn value(&self, context: &EvalContext<'_>, row: &dyn Fields) -> Result<Value> {
         Ok(self.eval(context, row)?.fit(&self.ty).into_value())
@@ -52,7 +58,7 @@ impl Expr {
                 let programs = context.programs.ok_or_else(|| Error::unsupported("stored functions here"))?;
                 let mut values = Vec::with_capacity(args.len());
                 for arg in args {
-                    values.push((arg.value(context, row)?, arg.ty));
+                    values.push((arg.assigned(context, row)?, arg.ty));
                 }
                 programs.call(function, values, context).map(Datum::from)
             }
@@ -86,7 +92,7 @@ impl Expr {
                 Ok(context.session.user_variable(name).map_or(Datum::Null, |(value, _)| Datum::from(value)))
             }
             Node::AssignVariable(name, expr) => {
-                let value = expr.value(context, row)?;
+                let value = expr.assigned(context, row)?;
                 context.session.set_user_variable(name, value.clone(), self.ty);
                 Ok(Datum::from(value))
             }

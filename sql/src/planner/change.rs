@@ -253,7 +253,8 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         }
         InsertSource::Query(query) => {
             let names = source_columns(context, &insert.table, view.as_ref(), query, &insert.on_duplicate)?;
-            let plan = context.plan_query(&with_columns(query, &names), context.plain_reads)?;
+            let mut plan = context.plan_query(&with_columns(query, &names), context.plain_reads)?;
+            plan.keep_digits();
             if plan.columns().len() != columns.len() + names.len() {
                 return Err(Error::value_count(1));
             }

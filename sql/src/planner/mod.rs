@@ -476,6 +476,13 @@ impl SelectPlan {
 }
 
 impl QueryPlan {
+    /// The rows are for columns or variables, which round as they can: decimals keep the digits beyond their types.
+    pub fn keep_digits(&mut self) {
+        if let QueryPlan::Select(plan) = self {
+            plan.keeps_digits = !plan.distinct;
+        }
+    }
+
     pub fn columns(&self) -> &[OutputColumn] {
         match self {
             QueryPlan::Select(plan) => &plan.columns,

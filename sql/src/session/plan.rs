@@ -198,7 +198,10 @@ impl Session {
                 if matches!(query.into, SelectInto::Outfile { .. } | SelectInto::Dumpfile(_)) {
                     surroundings.rights.need(Privileges::FILE)?;
                 }
-                let plan = context.plan_query(query, plain_reads)?;
+                let mut plan = context.plan_query(query, plain_reads)?;
+                if matches!(query.into, SelectInto::Variables(_)) {
+                    plan.keep_digits();
+                }
                 match &query.into {
                     SelectInto::Client => definitions = plan.definitions(results),
                     SelectInto::Variables(names) if names.len() != plan.columns().len() => {

@@ -3,6 +3,7 @@
 use format::collation::{Charset, Collation, collation};
 use format::value::{Value, Zone};
 
+use super::state::with_own_digits;
 use super::{Session, profiling};
 use crate::error::{Error, Result};
 use crate::executor::row::decode;
@@ -24,7 +25,8 @@ impl Session {
         for item in items {
             match item {
                 SetItem::User { name, .. } => {
-                    let value = values.next().ok_or_else(|| Error::internal("no value"))?;
+                    let (value, ty) = values.next().ok_or_else(|| Error::internal("no value"))?;
+                    let value = with_own_digits(value, ty);
                     self.state.user_variables.borrow_mut().insert(name.to_lowercase(), value);
                     self.state_changed();
                 }
@@ -56,7 +58,7 @@ impl Session {
             Err(error) if error.code == 1305 => return self.evaluate_query(expr),
             bound => bound?,
         };
-        Ok((bound.value(&context, &NoFields)?, bound.ty))
+        Ok((bound.assigned(&context, &NoFields)?, bound.ty))
     }
 
     /// The same through a SELECT of its own, for expressions with subqueries.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use binlog::SessionOrder;
 use format::binlog::GtidSet;
-use format::value::Value;
+use format::value::{DECIMAL_SCALE_MAX, Value};
 use rustc_hash::FxHashMap;
 use storage::Table;
 
@@ -148,7 +148,7 @@ impl SessionState for View<'_> {
             }
             // Nor geometries, but their bytes.
             value if ty.is_geometry() => (value, TypeInfo { kind: Kind::Text, ..ty }),
-            value => (value, ty),
+            value => with_own_digits(value, ty),
         };
         self.state.user_variables.borrow_mut().insert(name.to_lowercase(), (value, ty.stored()));
     }
@@ -309,5 +309,18 @@ impl SessionState for View<'_> {
 
     fn memory(&self) -> &Memory {
         &self.state.memory
+    }
+}
+
+/// A user variable keeps the digits that a decimal has beyond its type: `SET @a = 1 / 3`.
+pub(super) fn with_own_digits(value: Value, ty: TypeInfo) -> (Value, TypeInfo) {
+    match value {
+        Value::Decimal(decimal) if ty.kind == Kind::Decimal && decimal.scale() > ty.decimals => {
+            let decimals = decimal.scale().min(DECIMAL_SCALE_MAX);
+            let length = ty.length + u32::from(decimals - ty.decimals);
+            let decimal = decimal.round(decimals.into()).unwrap_or(decimal);
+            (Value::Decimal(decimal), TypeInfo { length, decimals, ..ty })
+        }
+        value => (value, ty),
     }
 }

@@ -75,7 +75,8 @@ impl Sums<'_> {
     }
 
     fn result(&self, sum: &Accumulator) -> Result<Value> {
-        sum.clone().finish(self.aggregate, self.context)
+        let result = sum.clone().finish(self.aggregate, self.context)?;
+        Ok(Datum::from(result).fit(&self.aggregate.ty).into_value())
     }
 
     fn forwards(&mut self, frames: &[Range<usize>]) -> Result<Vec<Value>> {

@@ -71,7 +71,7 @@ impl<'p> Run<'_, 'p> {
             },
         };
         let result =
-            self.with_context(&values, |context| bound.value(&EvalContext { strict_change, ..*context }, &NoFields));
+            self.with_context(&values, |context| bound.assigned(&EvalContext { strict_change, ..*context }, &NoFields));
         let ty = bound.ty;
         if !reads_variables(&bound) {
             self.give_slot(computed.slot, Slot::Bound(Box::new(bound)));
