@@ -147,18 +147,22 @@ impl<'a> Clause<'a> {
                 && (name.table.is_none() || name.table == key.table)
                 && agree(&key.database, &name.database)
         };
-        let grouped = keys.iter().find(|(key, _)| key.is_some_and(is_meant)).map(|(_, expr)| expr);
+        let grouped = keys.iter().find(|(key, _)| key.is_some_and(is_meant)).map(|(_, expr)| expr.clone());
         let selected = self.alias(name, aliases)?;
+        let grouped = match (grouped, &selected) {
+            (None, Some(_)) => self.grouped_column(name, keys),
+            (grouped, _) => grouped,
+        };
         match (grouped, selected) {
             (Some(grouped), selected) => {
-                if selected.is_some_and(|selected| !is_same(&selected, grouped)) {
+                if selected.is_some_and(|selected| !is_same(&selected, &grouped)) {
                     self.level
                         .context
                         .warnings
                         .borrow_mut()
                         .push(Error::ambiguous_column(&name.name, self.name).into_warning());
                 }
-                Ok(Some(grouped.clone()))
+                Ok(Some(grouped))
             }
             (None, Some(selected)) => Ok(Some(selected)),
             (None, None) => {
@@ -169,6 +173,12 @@ impl<'a> Clause<'a> {
                 Ok(is_selected.then_some(found))
             }
         }
+    }
+
+    /// A column that is grouped by under another name: `SELECT a AS b, SUM(a) AS a ... GROUP BY b HAVING a = 1`.
+    fn grouped_column(&self, name: &ColumnName, keys: &[(Option<&ColumnName>, Expr)]) -> Option<Expr> {
+        let column = self.level.expr(self.level.find(name, self.visible, self.name).ok()??);
+        keys.iter().any(|(_, key)| is_same(key, &column)).then_some(column)
     }
 
     fn or_outer(&self, name: &ColumnName, found: Option<Expr>) -> Result<Expr> {
@@ -244,6 +254,14 @@ impl Scope for Clause<'_> {
             true => Ok(()),
             false => Err(Error::unsupported("IN with a recursive subquery in another character set")),
         }
+    }
+
+    fn number_subquery(&self, id: usize, column: usize) -> Option<TypeInfo> {
+        self.level.subqueries.borrow_mut()[id].query.number_output(column)
+    }
+
+    fn outer_number(&self, parameter: usize) -> Option<Expr> {
+        self.level.outer_number(parameter)
     }
 
     fn aggregate(&self, written: &ast::Aggregate) -> Result<Expr> {

@@ -29,9 +29,10 @@ use storage::{ReadMode, Table};
 use super::hinted::BlockHints;
 use super::{LimitPlan, OutputColumn, SetLink, SourceKind, WindowCall};
 use crate::error::Error;
-use crate::expression::functions::convert_charset;
-use crate::expression::{AggregateCall, Expr};
+use crate::expression::functions::{as_number, convert_charset};
+use crate::expression::{AggregateCall, Expr, Node};
 use crate::parser::ast::CheckOption;
+use crate::types::TypeInfo;
 
 pub type Source = super::Source<Rc<Derived>>;
 
@@ -270,6 +271,40 @@ impl Query {
         };
         ty.collation = charset.default_collation();
         true
+    }
+
+    /// Makes an output column of ENUM or SET columns one of their numbers, and says its type. None if it is another one.
+    pub fn number_output(&mut self, column: usize) -> Option<TypeInfo> {
+        if !self.has_members(column) {
+            return None;
+        }
+        match self {
+            Query::Block(block) => {
+                let number = &mut block.output[column];
+                as_number(number);
+                block.columns[column].origin = None;
+                block.columns[column].ty = number.ty;
+                Some(number.ty)
+            }
+            Query::Union(union) => {
+                let types =
+                    union.parts.iter_mut().map(|part| part.number_output(column)).collect::<Option<Vec<_>>>()?;
+                let nullable = types.iter().any(|ty| ty.nullable);
+                let ty = TypeInfo::bigint_unsigned(20).nullable(nullable);
+                union.columns[column].origin = None;
+                union.columns[column].ty = ty;
+                Some(ty)
+            }
+            Query::Recursive(_) | Query::Working(_) => None,
+        }
+    }
+
+    fn has_members(&self, column: usize) -> bool {
+        match self {
+            Query::Block(block) => matches!(block.output[column].node, Node::EnumName { .. } | Node::SetNames { .. }),
+            Query::Union(union) => union.parts.iter().all(|part| part.has_members(column)),
+            Query::Recursive(_) | Query::Working(_) => false,
+        }
     }
 
     /// What stays where a query was taken away.

@@ -2,8 +2,8 @@
 
 use format::value::ColumnType;
 
+pub use crate::expression::functions::by_number;
 use crate::expression::{Expr, Node};
-use crate::types::TypeInfo;
 
 /// The type of an expression that is nothing but an ENUM or SET column.
 pub fn member_type(expr: &Expr) -> Option<ColumnType> {
@@ -12,15 +12,5 @@ pub fn member_type(expr: &Expr) -> Option<ColumnType> {
         Node::EnumName { members, .. } => Some(ColumnType::Enum { members: members.clone(), collation }),
         Node::SetNames { members, .. } => Some(ColumnType::Set { members: members.clone(), collation }),
         _ => None,
-    }
-}
-
-/// ENUM and SET columns sort by their numbers.
-pub fn by_number(expr: Expr) -> Expr {
-    match expr.node {
-        Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => {
-            Expr::slot(slot, TypeInfo::bigint_unsigned(20).nullable(expr.ty.nullable))
-        }
-        _ => expr,
     }
 }

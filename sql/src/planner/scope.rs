@@ -556,6 +556,18 @@ impl<'a> Level<'a> {
         Expr { node: Node::Parameter(self.context.parameter_count + index), ty }
     }
 
+    /// The number of an outer ENUM or SET column, which becomes a parameter of its own.
+    pub(super) fn outer_number(&self, parameter: usize) -> Option<Expr> {
+        let at = parameter.checked_sub(self.context.parameter_count)?;
+        let mut value = self.outer.borrow().get(at)?.clone();
+        match value.node {
+            Node::EnumName { .. } | Node::SetNames { .. } => functions::as_number(&mut value),
+            Node::Parameter(further) => value = self.parent?.outer_number(further)?,
+            _ => return None,
+        }
+        Some(self.outer_value(value))
+    }
+
     /// Counts an aggregate among those of this query, once if it is written twice.
     pub(super) fn add_aggregate(&self, call: AggregateCall) -> Result<Expr> {
         let mut nested = false;

@@ -4,7 +4,7 @@ use format::collation::collation;
 
 use super::Binder;
 use crate::error::{Error, Result};
-use crate::expression::functions::{agree, as_number};
+use crate::expression::functions::{agree, as_number, by_number};
 use crate::expression::{AggregateCall, bit_strings, typing};
 use crate::parser::ast::{self, AggregateFunction, Literal};
 use crate::types::{Kind, TypeInfo};
@@ -60,11 +60,11 @@ impl Binder<'_> {
                     .ok_or_else(|| Error::unknown_column(&position.to_string(), "order clause"))?,
                 expr => self.bind(expr)?,
             };
-            order_by.push((expr, item.descending));
+            order_by.push((by_number(expr), item.descending));
         }
         // Distinct values come in their order, as MySQL's tree of them has it.
         if aggregate.function == AggregateFunction::GroupConcat && aggregate.distinct && order_by.is_empty() {
-            order_by = args.iter().map(|arg| (arg.clone(), false)).collect();
+            order_by = args.iter().map(|arg| (by_number(arg.clone()), false)).collect();
         }
         // Sorted and distinct bits are numbers, others are bytes.
         if aggregate.function == AggregateFunction::GroupConcat && (aggregate.distinct || !order_by.is_empty()) {

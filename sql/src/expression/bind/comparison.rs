@@ -92,10 +92,10 @@ impl Binder<'_> {
         }
         // An ENUM or a bit literal beside a number is its number.
         if right.ty.is_numeric() {
-            as_number(left);
+            self.member_number(left);
         }
         if left.ty.is_numeric() {
-            as_number(right);
+            self.member_number(right);
         }
         self.year_operand(left, right)?;
         self.year_operand(right, left)?;
@@ -122,7 +122,8 @@ impl Binder<'_> {
             }
             Comparison::DateTime | Comparison::Time => {
                 // A constant number may be a date, which its value tells; other numbers compare as numbers.
-                if [&*left, &*right].iter().any(|operand| operand.ty.is_numeric() && !is_fixed(operand)) {
+                let is_constant = |operand: &Expr| is_fixed(operand) && !self.reads_outer(operand);
+                if [&*left, &*right].iter().any(|operand| operand.ty.is_numeric() && !is_constant(operand)) {
                     return Ok(Comparison::Double);
                 }
                 let (left_kind, right_kind) = (left.ty.kind, right.ty.kind);
@@ -169,12 +170,31 @@ impl Binder<'_> {
         }
         match &other.node {
             Node::Constant(Value::Int(_) | Value::Bytes(_)) => {}
-            Node::Parameter(_) if other.ty.is_integer() || other.ty.is_string() => {}
+            Node::Parameter(_) if (other.ty.is_integer() || other.ty.is_string()) && !self.reads_outer(other) => {}
             _ => return Ok(()),
         }
         let operand = std::mem::replace(other, Expr::null());
         *other = self.call(functions::YEAR_OPERAND, vec![operand])?;
         Ok(())
+    }
+
+    /// As [`as_number`], also for a column of a query around this one.
+    fn member_number(&self, expr: &mut Expr) {
+        if let Node::Parameter(at) = expr.node
+            && at >= self.parameters.len()
+            && expr.ty.is_string()
+            && let Some(number) = self.scope.outer_number(at)
+        {
+            *expr = number;
+        }
+        as_number(expr);
+    }
+
+    /// Whether the value is one of the row around a subquery: a constant to the subquery, but not to the statement.
+    fn reads_outer(&self, expr: &Expr) -> bool {
+        let mut found = false;
+        expr.walk(&mut |expr| found |= matches!(expr.node, Node::Parameter(at) if at >= self.parameters.len()));
+        found
     }
 
     /// A constant string beside a date is read as one, and must be one if it stands alone. A good literal is read here.
@@ -205,7 +225,7 @@ impl Binder<'_> {
             return Ok(());
         }
         match functions::MOMENT_OPERANDS.iter().find(|(kind, _)| *kind == other) {
-            Some(_) if listed => self.wrap(functions::LISTED_MOMENT, expr),
+            Some(_) if listed || self.reads_outer(expr) => self.wrap(functions::LISTED_MOMENT, expr),
             Some((_, name)) => self.wrap(name, expr),
             None => Ok(()),
         }
@@ -311,27 +331,38 @@ impl Binder<'_> {
 
     pub(super) fn in_query(&mut self, expr: &ast::Expr, query: &Query, negated: bool) -> Result<Expr> {
         let mut row = self.row(expr)?;
-        let subquery = self.scope.subquery(query)?;
+        let mut subquery = self.scope.subquery(query)?;
         if subquery.columns.len() != row.len() {
             return Err(Error::operand_columns(row.len()));
         }
         let mut hows = Vec::with_capacity(row.len());
-        for (at, (expr, column)) in row.iter_mut().zip(&subquery.columns).enumerate() {
-            let how = comparison_of(&expr.ty, column, "=")?;
-            self.agree_with_subquery(expr, &subquery, at, how)?;
-            hows.push(how);
+        for (at, expr) in row.iter_mut().enumerate() {
+            hows.push(self.compare_with_subquery(expr, &mut subquery, at, "=")?);
         }
         Ok(condition(Node::InQuery { row, query: subquery.id, hows, negated }, true))
     }
 
-    /// Brings a text and the column of a subquery that it is compared with to one character set.
-    pub(super) fn agree_with_subquery(
+    /// How a value and a column of a subquery compare. An ENUM column beside a number is its number, but an ENUM in front
+    /// of the subquery is its name.
+    pub(super) fn compare_with_subquery(
         &self,
         expr: &mut Expr,
-        subquery: &Subquery,
+        subquery: &mut Subquery,
         at: usize,
-        how: Comparison,
-    ) -> Result<()> {
+        operation: &str,
+    ) -> Result<Comparison> {
+        if expr.ty.is_numeric()
+            && let Some(number) = self.scope.number_subquery(subquery.id, at)
+        {
+            subquery.columns[at] = number;
+        }
+        let how = comparison_of(&expr.ty, &subquery.columns[at], operation)?;
+        self.agree_with_subquery(expr, subquery, at, how)?;
+        Ok(how)
+    }
+
+    /// Brings a text and the column of a subquery that it is compared with to one character set.
+    fn agree_with_subquery(&self, expr: &mut Expr, subquery: &Subquery, at: usize, how: Comparison) -> Result<()> {
         let column = &subquery.columns[at];
         let charset = match how {
             Comparison::String(id) => collation(id).charset,
@@ -413,7 +444,7 @@ impl Binder<'_> {
     /// with a JSON string: `CASE doc WHEN 'null'`.
     fn prepare_when(&self, value: &mut Expr, when: &mut Expr) -> Result<Comparison> {
         if value.ty.kind != Kind::Json || !is_text(when) {
-            return self.prepare(value, when, "case");
+            return self.prepare_as(value, when, "case", true);
         }
         let mut whens = [(Comparison::Integer, std::mem::replace(when, Expr::null()))];
         as_strings(value, &mut whens, "case")?;

@@ -27,7 +27,7 @@ use super::bit_strings;
 use super::fulltext::Search;
 use super::functions::{self, Typing, agree_on_text, agree_to_compare, as_number, convert_charset};
 use super::pattern::{self, Regex};
-use super::rule::comparison_of;
+use super::temporal;
 use super::{Expr, Node, Sequence, SessionState, StoredFunctions, typing};
 use crate::error::{Error, Result};
 use crate::parser::ast::{self, BinaryOp, CastType, ColumnName, Literal, Query};
@@ -53,6 +53,16 @@ pub trait Scope {
     /// Has a column of a planned subquery converted to another character set, row by row.
     fn convert_subquery(&self, _id: usize, _column: usize, _charset: Charset) -> Result<()> {
         Err(Error::unsupported("IN with a subquery in another character set"))
+    }
+
+    /// Has an ENUM or SET column of a planned subquery give its numbers, and says their type. None if it is another one.
+    fn number_subquery(&self, _id: usize, _column: usize) -> Option<TypeInfo> {
+        None
+    }
+
+    /// The number of an ENUM or SET column of a query around this one, which is this parameter. None if it is another one.
+    fn outer_number(&self, _parameter: usize) -> Option<Expr> {
+        None
     }
 
     /// DEFAULT(column): its default as an expression.
@@ -381,10 +391,11 @@ impl<'a> Binder<'a> {
                     _ => return Err(Error::operand_columns(1)),
                 }
                 let mut expr = self.bind(expr)?;
-                let subquery = self.scope.subquery(query)?;
-                let [column] = subquery.columns.as_slice() else { return Err(Error::operand_columns(1)) };
-                let how = comparison_of(&expr.ty, column, op.symbol())?;
-                self.agree_with_subquery(&mut expr, &subquery, 0, how)?;
+                let mut subquery = self.scope.subquery(query)?;
+                if subquery.columns.len() != 1 {
+                    return Err(Error::operand_columns(1));
+                }
+                let how = self.compare_with_subquery(&mut expr, &mut subquery, 0, op.symbol())?;
                 let node = Node::Quantified { expr: Box::new(expr), op: *op, all: *all, query: subquery.id, how };
                 Ok(condition(node, true))
             }
@@ -693,7 +704,11 @@ impl<'a> Binder<'a> {
         unit: ast::IntervalUnit,
         subtract: bool,
     ) -> Result<Expr> {
-        let (expr, interval) = (Box::new(self.bind_utf8(expr)?), Box::new(self.bind_utf8(interval)?));
+        let (expr, mut interval) = (Box::new(self.bind_utf8(expr)?), Box::new(self.bind_utf8(interval)?));
+        // Of one unit there is a number, of several a text with the numbers.
+        if !temporal::is_compound(unit) {
+            as_number(&mut interval);
+        }
         let ty = typing::date_add(&expr.ty, &interval.ty, unit, self.connection);
         Ok(functions::from_utf8(Expr { node: Node::DateAdd { expr, interval, unit, subtract }, ty }))
     }

@@ -145,12 +145,12 @@ fn extreme<'a>(call: &Call<'a>, beyond: Ordering) -> Result<Datum<'a>> {
 
 /// How many of the ascending numbers are not greater than the first.
 fn interval<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let value = call.arg(0)?;
+    let value = call.number(0)?;
     if value.is_null() {
         return Ok(Datum::Int(-1));
     }
     for index in 1..call.args.len() {
-        let bound = call.arg(index)?;
+        let bound = call.number(index)?;
         if bound.is_null() {
             continue;
         }

@@ -143,7 +143,11 @@ fn from_unixtime_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 
 /// The digits of a number of seconds; a string can have all, whatever it shows.
 fn fsp_of_seconds(arg: &Expr) -> u8 {
-    if arg.ty.is_string() { 6 } else { fsp_of(arg) }
+    match arg.ty.is_bit_literal() {
+        true => 0,
+        false if arg.ty.is_string() => 6,
+        false => fsp_of(arg),
+    }
 }
 
 fn maketime_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {

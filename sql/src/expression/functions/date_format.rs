@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use format::value::{Date, DateTime, Time};
 
+use super::string::LENGTH_MAX;
 use super::{Call, Function, Typing, convert_charset, not_null};
 use crate::error::{Error, Result};
 use crate::expression::Datum;
@@ -48,13 +49,41 @@ const SHORT: usize = 3;
 
 // ----------------------------------------------------------------- writing
 
-/// A text as long as the format can make it.
+/// A text as long as the format can make it. What a format has that is not constant makes at most ten characters of one.
 pub(super) fn format_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let length = match &typing.args[1].node {
+        Node::Constant(Value::Bytes(format)) => written_length(format),
+        _ => typing.length(1).saturating_mul(10).min(LENGTH_MAX),
+    };
     let charset = collation(typing.connection).charset;
     convert_charset(&mut typing.args[1], charset);
-    // "%W" writes up to nine characters for two.
-    let length = typing.length(1).saturating_mul(5).min(1024);
     Ok(typing.text(length))
+}
+
+/// The most characters that a format writes. Names are as long as those of the languages with the longest ones.
+fn written_length(format: &[u8]) -> u32 {
+    let mut bytes = format.iter();
+    let mut length = 0_u32;
+    while let Some(byte) = bytes.next() {
+        let written = match (byte, bytes.as_slice().is_empty()) {
+            (b'%', false) => match bytes.next().unwrap_or(&b'%') {
+                b'M' | b'W' => 64,
+                b'a' | b'b' => 32,
+                b'r' => 11,
+                b'T' => 8,
+                b'H' | b'k' => 7,
+                b'f' => 6,
+                b'D' | b'Y' | b'x' | b'X' => 4,
+                b'j' => 3,
+                b'U' | b'u' | b'V' | b'v' | b'y' | b'm' | b'd' | b'h' | b'I' | b'i' | b'l' | b'p' | b'S' | b's'
+                | b'c' | b'e' => 2,
+                _ => 1,
+            },
+            _ => 1,
+        };
+        length = length.saturating_add(written);
+    }
+    length
 }
 
 fn date_format<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

@@ -584,6 +584,16 @@ pub fn as_number(expr: &mut Expr) {
     *expr = Expr { node: Node::Cast { expr: Box::new(Expr::slot(slot, ty.unsigned())), to: CastType::Signed }, ty };
 }
 
+/// ENUM and SET columns sort by their numbers.
+pub fn by_number(expr: Expr) -> Expr {
+    match expr.node {
+        Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => {
+            Expr::slot(slot, TypeInfo::bigint_unsigned(20).nullable(expr.ty.nullable))
+        }
+        _ => expr,
+    }
+}
+
 /// Whether a text is that of a moment: of a function that takes dates in any form, and gives text where it cannot tell
 /// beforehand what it will be. As a number it is then the moment's.
 fn is_moment(expr: &Expr) -> bool {
@@ -643,9 +653,23 @@ impl<'a> Call<'a> {
         Ok(self.arg(index)?.into_text_or_null(&self.args[index].ty))
     }
 
+    /// An argument that is asked for its number: of a bit literal its bits, of an ENUM or SET column the number that it
+    /// has, of all else its value.
+    #[inline]
+    fn number(&self, index: usize) -> Result<Datum<'a>> {
+        let arg = &self.args[index];
+        match &arg.node {
+            Node::Constant(Value::Bytes(bits)) if arg.ty.is_bit_literal() => {
+                Ok(Datum::UInt(super::datum::bits_of(bits)))
+            }
+            Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => Ok(self.row.field(*slot)),
+            _ => self.arg(index),
+        }
+    }
+
     /// An argument as an integer, rounded.
     pub fn int(&self, index: usize) -> Result<Option<i64>> {
-        match self.arg(index)? {
+        match self.number(index)? {
             Datum::Null => Ok(None),
             Datum::UInt(value) => Ok(Some(i64::try_from(value).unwrap_or(i64::MAX))),
             value => Ok(Some(value.in_utf8(self.arg_type(index)).to_i64(self.context)?)),
@@ -653,21 +677,21 @@ impl<'a> Call<'a> {
     }
 
     pub fn uint(&self, index: usize) -> Result<Option<u64>> {
-        match self.arg(index)? {
+        match self.number(index)? {
             Datum::Null => Ok(None),
             value => Ok(Some(value.in_utf8(self.arg_type(index)).to_u64(self.context)?)),
         }
     }
 
     pub fn double(&self, index: usize) -> Result<Option<f64>> {
-        match self.arg(index)? {
+        match self.number(index)? {
             Datum::Null => Ok(None),
             value => Ok(Some(value.in_utf8(self.arg_type(index)).to_f64(self.context)?)),
         }
     }
 
     pub fn decimal(&self, index: usize) -> Result<Option<Decimal>> {
-        match self.arg(index)? {
+        match self.number(index)? {
             Datum::Null => Ok(None),
             value => Ok(Some(value.in_utf8(self.arg_type(index)).to_decimal(self.context)?)),
         }
