@@ -28,6 +28,8 @@ pub mod status;
 
 pub mod temporary;
 
+pub mod key_table;
+
 pub mod processlist;
 
 pub mod dumps;

@@ -554,10 +554,8 @@ fn all_sessions_share_one_budget() {
     // Somebody else has nearly all of it.
     assert!(instance.temporary.budget.lend(2_097_152 - 65_536, u64::MAX));
     run(&mut first, LARGE);
-    // A partition of a window cannot be divided; the other operators can do with little.
-    let statements: Vec<&str> =
-        SPILLING[..SPILLING.len() - 2].iter().copied().filter(|statement| !statement.contains("OVER")).collect();
-    for statement in &statements {
+    let statements = &SPILLING[..SPILLING.len() - 2];
+    for statement in statements {
         run(&mut first, statement);
     }
     assert!(status(&mut first, "Created_tmp_files") > SPILLING.len() as u64 / 2);
@@ -570,7 +568,7 @@ fn all_sessions_share_one_budget() {
     let most = std::thread::scope(|scope| {
         let sessions: Vec<_> = (0..4_usize)
             .map(|number| {
-                let (instance, statements) = (&instance, &statements);
+                let instance = &instance;
                 scope.spawn(move || {
                     let mut session = session(instance);
                     run(&mut session, LARGE);
@@ -590,6 +588,104 @@ fn all_sessions_share_one_budget() {
     });
     assert!(most > 0 && most < 2_097_152 + 4 * (4 << 20), "{most}");
     assert_eq!(instance.temporary.budget.lent_bytes(), 0);
+}
+
+/// A query with window functions of every kind.
+fn windows(random: &mut Random) -> String {
+    let partition = random.one(&["", "PARTITION BY s ", "PARTITION BY e ", "PARTITION BY s, id % 2 "]);
+    let keys = [("i", "number"), ("d", "number"), ("m", "time"), ("v", "text"), ("id", "number")];
+    let (key, ty) = keys[random.below(keys.len())];
+    let descending = random.one(&["", " DESC"]);
+    let bound = |random: &mut Random, is_range: bool| match (is_range, random.below(3)) {
+        (false, 0) => format!("{} PRECEDING", random.below(400)),
+        (false, 1) => format!("{} FOLLOWING", random.below(400)),
+        (true, 0) if ty == "number" => format!("{} PRECEDING", random.below(40)),
+        (true, 1) if ty == "number" => format!("{} FOLLOWING", random.below(40)),
+        (true, 0) if ty == "time" => format!("INTERVAL {} HOUR PRECEDING", random.below(90)),
+        (true, 1) if ty == "time" => format!("INTERVAL {} HOUR FOLLOWING", random.below(90)),
+        _ => "CURRENT ROW".to_owned(),
+    };
+    let frame = |random: &mut Random| {
+        let is_range = random.below(2) == 0;
+        let unit = if is_range { "RANGE" } else { "ROWS" };
+        let one = bound(random, is_range);
+        match random.below(5) {
+            0 => String::new(),
+            1 => format!("{unit} BETWEEN UNBOUNDED PRECEDING AND {one}"),
+            2 => format!("{unit} BETWEEN {one} AND UNBOUNDED FOLLOWING"),
+            3 => format!("{unit} BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"),
+            _ => {
+                let other = bound(random, is_range);
+                let rank = |bound: &str| match bound {
+                    _ if bound.ends_with("PRECEDING") => 0,
+                    "CURRENT ROW" => 1,
+                    _ => 2,
+                };
+                let (start, end) = if rank(&one) <= rank(&other) { (one, other) } else { (other, one) };
+                format!("{unit} BETWEEN {start} AND {end}")
+            }
+        }
+    };
+    let function = |random: &mut Random| match random.below(22) {
+        0 => "ROW_NUMBER()".to_owned(),
+        1 => "RANK()".to_owned(),
+        2 => "DENSE_RANK()".to_owned(),
+        3 => "PERCENT_RANK()".to_owned(),
+        4 => "CUME_DIST()".to_owned(),
+        5 => format!("NTILE({})", 1 + random.below(2000)),
+        6 => format!("LAG(v, {}, 'none')", random.below(900)),
+        7 => format!("LEAD(id, {})", random.below(900)),
+        8 => "FIRST_VALUE(id)".to_owned(),
+        9 => "LAST_VALUE(x)".to_owned(),
+        10 => format!("NTH_VALUE(id, {})", 1 + random.below(300)),
+        11 => "SUM(f)".to_owned(),
+        12 => "AVG(d)".to_owned(),
+        13 => "COUNT(v)".to_owned(),
+        14 => "MIN(v)".to_owned(),
+        15 => "MAX(i)".to_owned(),
+        16 => "STDDEV(i)".to_owned(),
+        17 => "BIT_AND(id)".to_owned(),
+        18 => "BIT_XOR(id)".to_owned(),
+        19 => "MAX(f)".to_owned(),
+        20 => "SUM(i)".to_owned(),
+        _ => "BIT_OR(i)".to_owned(),
+    };
+    let mut calls = Vec::new();
+    for _ in 0..1 + random.below(3) {
+        let (function, frame) = (function(random), frame(random));
+        calls.push(format!("{function} OVER ({partition}ORDER BY {key}{descending} {frame})"));
+    }
+    if random.below(2) == 0 {
+        calls.push(format!("{} OVER (ORDER BY y, id)", function(random)));
+    }
+    format!("SELECT id, {}, x FROM big", calls.join(", "))
+}
+
+/// Partitions of windows that are in files give what those in memory give.
+#[test]
+fn partitions_of_windows_in_files_and_in_memory_give_the_same_rows() {
+    let scratch = Scratch::new("spilling-windows");
+    let instance = instance_with_tmpdir(&scratch);
+    let (cases, seed) = (number("SPILL_CASES", 60), number("SPILL_SEED", first_seed()));
+    let mut random = Random::new(7);
+    let (mut small, mut large) = (session(&instance), session(&instance));
+    run(&mut small, SMALL);
+    run(&mut large, LARGE);
+    fill(&mut large, "big", 1500, &mut random);
+    let cases = if std::env::var_os("SPILL_SEED").is_some() { 1 } else { cases };
+    for seed in seed..seed + cases {
+        let query = windows(&mut Random::new(seed));
+        let expected = folded(run(&mut large, &query), false);
+        // Somebody else has all the memory there is.
+        assert!(instance.temporary.budget.lend(1 << 30, u64::MAX));
+        let got = folded(run(&mut small, &query), false);
+        instance.temporary.budget.give_back(1 << 30);
+        let differs = got.iter().zip(&expected).find(|(got, expected)| got != expected);
+        assert!(got == expected, "SPILL_SEED={seed}: {query}\nfirst differing: {differs:?}");
+    }
+    assert_eq!(instance.temporary.budget.lent_bytes(), 0, "all memory was given back");
+    assert!(status(&mut small, "Created_tmp_disk_tables") >= cases, "partitions were in files");
+    assert_eq!(status(&mut large, "Created_tmp_disk_tables"), 0);
 }
 
 /// Statements that would run for long, each in another operator.
@@ -645,6 +741,11 @@ const LONG: &[(&str, &str)] = &[
         "SELECT COUNT(*) FROM n a, n b, JSON_TABLE('[1,2,3,4,5,6,7,8]', '$[*]' COLUMNS (q INT PATH '$')) j",
     ),
     ("texts", "SELECT GROUP_CONCAT(a.x ORDER BY b.x DESC, a.y) FROM n a, n b"),
+    (
+        "a document in another",
+        "SELECT JSON_CONTAINS(d, d) FROM (SELECT JSON_ARRAYAGG(a.x * 10000 + b.x) AS d FROM n a, n b WHERE b.x <= 10) q",
+    ),
+    ("matches in a text", "SELECT LENGTH(REGEXP_REPLACE(REPEAT(y, 5000000), 't', 'c')) FROM n WHERE x = 1"),
     ("a joined update", "UPDATE n a, n b, n c SET a.y = 0 WHERE a.x + b.x + c.x = -1"),
     ("a joined deletion", "DELETE a FROM n a, n b, n c WHERE a.x + b.x + c.x = -1"),
     ("an insertion of a query", "INSERT INTO copy SELECT a.x * 10000 + b.x, a.y FROM n a, n b"),
@@ -690,6 +791,32 @@ const PHASES: &[(&str, &str)] = &[
     ),
 ];
 
+/// Statements that keep many rows, groups and texts in memory, and sort them: they are killed meanwhile.
+const KEPT: &[(&str, &str)] = &[
+    (
+        "a sort of texts",
+        "SELECT REVERSE(CONCAT(a.y, b.y)) AS t FROM n a, n b WHERE b.x <= 300 ORDER BY t LIMIT 300000, 1",
+    ),
+    (
+        "groups",
+        "SELECT COUNT(*) FROM (SELECT a.y AS p, b.y AS q, COUNT(*) FROM n a, n b WHERE b.x <= 300 GROUP BY p, q WITH ROLLUP) d",
+    ),
+    ("distinct rows", "SELECT COUNT(*) FROM (SELECT DISTINCT a.y AS p, b.y AS q FROM n a, n b WHERE b.x <= 300) d"),
+    (
+        "a list of a subquery",
+        "SELECT COUNT(*) FROM n WHERE CONCAT(y, y) NOT IN (SELECT CONCAT(a.y, b.y) FROM n a, n b WHERE b.x <= 300)",
+    ),
+    ("texts", "SELECT LENGTH(GROUP_CONCAT(a.y ORDER BY REVERSE(a.y), b.x)) FROM n a, n b WHERE b.x <= 300"),
+    (
+        "a partition",
+        "SELECT MAX(s) FROM (SELECT SUM(a.x / 3e0) OVER (PARTITION BY a.z ORDER BY a.y, b.y) AS s FROM n a, n b WHERE b.x <= 300) d",
+    ),
+    (
+        "a set operation",
+        "SELECT COUNT(*) FROM (SELECT a.y AS p, b.y AS q FROM n a, n b WHERE b.x <= 300 EXCEPT SELECT y, y FROM n) d",
+    ),
+];
+
 /// The table that the statements of [`LONG`] and [`PHASES`] read, and who has made it.
 fn numbers(instance: &Arc<Instance>, rows: usize) -> Session {
     let mut admin = session(instance);
@@ -717,14 +844,15 @@ fn a_kill_is_seen_in_every_phase() {
     let instance = instance_with_tmpdir(&scratch);
     numbers(&instance, 1000);
     let mut killed = 0;
-    for (what, statement) in PHASES {
+    let all = PHASES.iter().map(|phase| (phase, SMALL)).chain(KEPT.iter().map(|kept| (kept, LARGE)));
+    for ((what, statement), buffers) in all {
         // How long it takes is told by a run to its end.
         let mut whole = Duration::MAX;
         for part in [None, Some(0.2), Some(0.6), Some(0.9)] {
             let process = instance.processes.register("localhost");
             let mut session = session_of(&instance, process.clone());
-            run(&mut session, SMALL);
-            run(&mut session, "SET cte_max_recursion_depth = 4294967295");
+            run(&mut session, buffers);
+            run(&mut session, "SET cte_max_recursion_depth = 4294967295, group_concat_max_len = 1 << 30");
             let (send, receive) = std::sync::mpsc::channel();
             let (lines, before, used) = std::thread::scope(|scope| {
                 let running = scope.spawn(move || {
@@ -758,7 +886,50 @@ fn a_kill_is_seen_in_every_phase() {
         }
     }
     // Some may have ended before they were killed.
-    assert!(killed >= PHASES.len() * 3 / 2, "{killed}");
+    assert!(killed >= (PHASES.len() + KEPT.len()) * 3 / 2, "{killed}");
+}
+
+/// An UPDATE or DELETE that has found and sorted its rows, and changes them, is killed: it had not looked any more.
+#[test]
+fn changes_of_rows_in_an_order_hear_kill() {
+    let scratch = Scratch::new("spilling-changes");
+    let instance = instance_with_tmpdir(&scratch);
+    let mut admin = numbers(&instance, 1000);
+    run(&mut admin, "CREATE TABLE copy (x INT PRIMARY KEY, y VARCHAR(20))");
+    run(&mut admin, "INSERT INTO copy SELECT a.x * 1000 + b.x, a.y FROM n a, n b WHERE b.x <= 30");
+    for statement in ["UPDATE copy SET x = x + 5000000 ORDER BY x DESC", "DELETE FROM copy ORDER BY x DESC"] {
+        let mut whole = Duration::MAX;
+        for part in [None, Some(0.7)] {
+            let process = instance.processes.register("localhost");
+            let mut session = session_of(&instance, process.clone());
+            run(&mut session, "BEGIN");
+            let (send, receive) = std::sync::mpsc::channel();
+            let (lines, used) = std::thread::scope(|scope| {
+                let running = scope.spawn(move || {
+                    let thread = std::fs::read_link("/proc/thread-self").expect("a thread");
+                    send.send(thread.clone()).expect("a listener");
+                    let lines = ask(&mut session, statement);
+                    let used = processor_time(&thread).expect("this thread");
+                    ask(&mut session, "ROLLBACK");
+                    (lines, used)
+                });
+                let thread = receive.recv().expect("a thread");
+                while let (Some(part), Some(now)) = (part, processor_time(&thread)) {
+                    if now >= whole.mul_f64(part) {
+                        process.kill(Kill::Query);
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                running.join().expect("a session")
+            });
+            match part {
+                None => whole = used,
+                Some(_) => assert_eq!(lines, ["! 1317 Query execution was interrupted"], "{statement}"),
+            }
+            assert_eq!(run(&mut admin, "SELECT COUNT(*), MIN(x), MAX(x) FROM copy")[1], "| 30000 | 1001 | 1000030");
+        }
+    }
 }
 
 #[test]

@@ -10,8 +10,8 @@ use format::collation::CollationId;
 use format::value::ColumnType;
 use storage::io::sim::{Random, SimDisk};
 use storage::{
-    Column, ColumnSet, Config, Engine, Error, ForeignKey, ForeignKeySide, IndexDefinition, Isolation, ReadMode,
-    ReferentialAction, Row, ScanRange, Table, TableDefinition, TableUse, Trx, TrxOptions,
+    Column, ColumnSet, Config, Engine, Error, ForeignKey, ForeignKeySide, IndexDefinition, Interrupt, Isolation,
+    ReadMode, ReferentialAction, Row, ScanRange, Table, TableDefinition, TableUse, Trx, TrxOptions,
 };
 
 const INT: ColumnType = ColumnType::Int { bytes: 4, unsigned: true };
@@ -152,7 +152,7 @@ impl World {
             assert!(parents.iter().any(|(parent, _)| *parent == pid), "child {id} without its parent {pid}");
         }
         for table in [&self.p, &self.c] {
-            assert_eq!(self.engine.check_table(table).unwrap(), Vec::<String>::new());
+            assert_eq!(self.engine.check_table(table, &Interrupt::default()).unwrap(), Vec::<String>::new());
         }
     }
 }

@@ -8,8 +8,8 @@ use storage::io::Disk;
 use storage::io::sim::SimDisk;
 use storage::io::trace::TraceDisk;
 use storage::{
-    Column, ColumnSet, Config, Engine, IndexDefinition, ReadMode, Row, ScanRange, Table, TableDefinition,
-    TemporaryTables, TornProtection, Trx, TrxOptions,
+    Column, ColumnSet, Config, Engine, Error, IndexDefinition, Interrupt, Kill, ReadMode, Row, ScanRange, Table,
+    TableDefinition, TemporaryTables, TornProtection, Trx, TrxOptions,
 };
 
 fn config() -> Config {
@@ -148,7 +148,10 @@ fn what_purge_leaves_is_what_is_there() {
     by_k.sort_unstable();
     assert_eq!(by_k, found);
     trx.commit().unwrap();
-    assert_eq!(engine.check_table(&table).unwrap(), Vec::<String>::new());
+    let killed = Interrupt::default();
+    killed.set(Kill::Query);
+    assert!(matches!(engine.check_table(&table, &killed), Err(Error::Interrupted)));
+    assert_eq!(engine.check_table(&table, &Interrupt::default()).unwrap(), Vec::<String>::new());
 }
 
 #[test]

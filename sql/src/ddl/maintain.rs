@@ -99,7 +99,8 @@ pub fn maintain(
             }
             Maintenance::Check => {
                 let (mut trx, found) = open(context, database, table)?;
-                let mut findings = context.instance.engine.check_table(&found).map_err(storage_error)?;
+                let mut findings =
+                    context.instance.engine.check_table(&found, &context.wait.interrupt).map_err(storage_error)?;
                 let all = PartitionSet::all(found.files().len());
                 findings.extend(misplaced(context, &mut trx, &found, &all)?);
                 for finding in &findings {

@@ -697,7 +697,10 @@ fn for_each_row(
             found.push(FoundRow::of(row.sources[0].stored.clone()))?;
             Ok(found.len() < left)
         })?;
-        return found.for_each(&mut |found| visit(&found.row));
+        return found.for_each(&mut |found| {
+            environment.tick(context)?;
+            visit(&found.row)
+        });
     }
     let mut sorter = Sorter::new(environment.memory.account_for(Purpose::Sort));
     let compare = |a: &FoundRow, b: &FoundRow| compare_keys(&a.others, &b.others, &plan.order);
@@ -715,6 +718,7 @@ fn for_each_row(
         && let Some(found) = sorted.next(&compare, context.session)?
     {
         left -= 1;
+        environment.tick(context)?;
         visit(&found.row)?;
     }
     Ok(())

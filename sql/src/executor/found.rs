@@ -11,8 +11,8 @@ use super::memory::{Account, Memory, Purpose, row_bytes};
 use super::sorter::Record;
 use super::stored::Stored;
 use crate::error::{Error, Result};
-use crate::temporary::Writer;
 use crate::temporary::values::{Source, write_values};
+use crate::temporary::{Pile, Writer};
 
 /// A row that is to be changed.
 pub struct FoundRow {
@@ -25,7 +25,7 @@ pub struct FoundRow {
 
 /// See the module header.
 pub struct FoundRows<'m> {
-    memory: Vec<FoundRow>,
+    memory: Pile<Vec<FoundRow>>,
     rest: Option<Writer>,
     account: Account<'m>,
     record: Vec<u8>,
@@ -66,7 +66,7 @@ impl Record for FoundRow {
 impl<'m> FoundRows<'m> {
     pub fn new(memory: &'m Memory<'m>) -> FoundRows<'m> {
         let account = memory.account_for(Purpose::Table);
-        FoundRows { memory: Vec::new(), rest: None, account, record: Vec::new(), count: 0 }
+        FoundRows { memory: Pile::default(), rest: None, account, record: Vec::new(), count: 0 }
     }
 
     pub fn len(&self) -> u64 {
@@ -94,7 +94,7 @@ impl<'m> FoundRows<'m> {
 
     /// Calls `visit` for each row, in the order in which they were found.
     pub fn for_each(mut self, visit: &mut dyn FnMut(FoundRow) -> Result<()>) -> Result<()> {
-        for row in self.memory {
+        for row in Pile::from(self.memory.into_inner().into_iter()).by_ref() {
             visit(row)?;
         }
         let Some(rest) = self.rest else { return Ok(()) };

@@ -10,20 +10,19 @@
 
 use std::cmp::Ordering;
 
-use format::value::Value;
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use super::Environment;
 use super::memory::{Account, Purpose, row_bytes};
 use super::parts::{self, LEVELS, Parts};
 use super::sorter::{Record, Sorter};
 use crate::error::Result;
 use crate::expression::{Accumulator, AggregateCall, Datum, EvalContext, Fields, group_key, order};
+use crate::key_table::KeyTable;
 use crate::parser::ast::AggregateFunction;
 use crate::planner::logical::Rollup;
 use crate::planner::{GroupPlan, SelectPlan};
-use crate::temporary::Stream;
 use crate::temporary::values::{Source, write_bytes, write_value, write_values};
+use crate::temporary::{Pile, Stream};
+use format::value::Value;
 
 /// What a group takes beside its key, its values and its aggregates.
 const GROUP_BYTES: u64 = 96;
@@ -36,8 +35,9 @@ pub struct Groups<'a> {
     account: Account<'a>,
     /// slot -> place in the kept values
     place: Vec<u16>,
-    index: FxHashMap<Box<[u8]>, usize>,
-    groups: Vec<Group>,
+    /// The keys of the groups, by whose numbers the rest is found.
+    index: KeyTable,
+    groups: Kept,
     key: Vec<u8>,
     /// The aggregates before those that are keys of WITH ROLLUP.
     aggregates: &'a [AggregateCall],
@@ -49,14 +49,19 @@ pub struct Groups<'a> {
     level: u32,
 }
 
-struct Group {
-    /// WITH ROLLUP: the values of the keys that it has.
-    keys: Vec<Value>,
-    /// WITH ROLLUP: the group of one key less.
-    parent: usize,
-    kept: Vec<Value>,
+/// What groups keep, one behind the other: so a group has no allocations of its own but for its texts.
+#[derive(Default)]
+struct Kept {
+    count: usize,
+    /// The values of the kept slots, of each group as many.
+    values: Pile<Vec<Value>>,
     /// Of all aggregates but those that are keys of WITH ROLLUP.
-    accumulators: Vec<Accumulator>,
+    accumulators: Pile<Vec<Accumulator>>,
+    /// WITH ROLLUP: the values of the keys that each group has, and where those of a group end.
+    keys: Pile<Vec<Value>>,
+    key_ends: Vec<usize>,
+    /// WITH ROLLUP: the group of one key less.
+    parents: Vec<u32>,
 }
 
 /// Rows of groups for which there is no memory yet.
@@ -138,8 +143,8 @@ impl<'a> Groups<'a> {
             group,
             account: environment.memory.account_for(Purpose::Table),
             place: places(plan.slots.len(), &group.kept),
-            index: FxHashMap::default(),
-            groups: Vec::new(),
+            index: KeyTable::default(),
+            groups: Kept::default(),
             key: Vec::new(),
             aggregates: &group.aggregates[..group.rollup.as_ref().map_or(group.aggregates.len(), Rollup::first)],
             grows: group.aggregates.iter().any(|call| call.grows()),
@@ -186,14 +191,14 @@ impl<'a> Groups<'a> {
         }
         // Keys of several values are of several lengths: no key of fewer is equal. Shorter ones are started first, and
         // none once there is no memory for one: those of a group that is there are there.
-        let find = |length: &usize| self.index.get(&key[..ends[*length]]).map(|number| (*length, *number));
+        let find = |length: &usize| self.index.find(&key[..ends[*length]]).map(|number| (*length, number));
         let known = (0..=count).rev().find_map(|length| find(&length));
         let (mut has, mut parent) = (0, 0);
         if let Some((length, number)) = known {
             let mut at = number;
             for shorter in (0..=length).rev() {
                 self.take(context, row, at)?;
-                at = if shorter > 0 { self.groups[at].parent } else { at };
+                at = if shorter > 0 { self.groups.parents[at] as usize } else { at };
             }
             (has, parent) = (length + 1, number);
         }
@@ -214,7 +219,7 @@ impl<'a> Groups<'a> {
     /// Puts a row into the group of a key, or aside.
     fn add_to(&mut self, context: &EvalContext<'_>, row: &dyn Fields, key: &[u8], keys: &[Value]) -> Result<()> {
         let is_alone = self.group.keys.is_empty();
-        let known = if is_alone { self.groups.len().checked_sub(1) } else { self.index.get(key).copied() };
+        let known = if is_alone { self.groups.count.checked_sub(1) } else { self.index.find(key) };
         let number = match known {
             Some(number) => Some(number),
             None => self.start(context, row, key, keys, 0)?,
@@ -229,7 +234,7 @@ impl<'a> Groups<'a> {
     fn take(&mut self, context: &EvalContext<'_>, row: &dyn Fields, number: usize) -> Result<()> {
         let mut more = 0;
         for (at, call) in self.aggregates.iter().enumerate() {
-            let accumulator = &mut self.groups[number].accumulators[at];
+            let accumulator = &mut self.groups.accumulators[number * self.aggregates.len() + at];
             if call.takes_values_late() {
                 let (is_full, account) = (self.late.is_some(), &mut self.account);
                 let fits = &mut |bytes| !is_full && account.fits(bytes);
@@ -257,7 +262,7 @@ impl<'a> Groups<'a> {
         let mut identity = Vec::new();
         identity.extend((number as u32).to_le_bytes());
         identity.extend((at as u32).to_le_bytes());
-        write_bytes(self.groups[number].accumulators[at].last_key(), &mut identity);
+        write_bytes(self.groups.accumulators[number * self.aggregates.len() + at].last_key(), &mut identity);
         late.put(parts::hash(&identity), |out| {
             out.extend_from_slice(&identity);
             write_values(values, out);
@@ -269,10 +274,10 @@ impl<'a> Groups<'a> {
         let Some(late) = self.late.take() else { return Ok(()) };
         // None of them is among those that have been added.
         let mut bytes = 0;
-        for group in &mut self.groups {
-            let calls = self.aggregates.iter().zip(&mut group.accumulators);
-            let late = calls.filter(|(call, _)| call.takes_values_late());
-            bytes += late.map(|(_, accumulator)| accumulator.forget_seen()).sum::<u64>();
+        for (call, accumulator) in self.aggregates.iter().cycle().zip(self.groups.accumulators.iter_mut()) {
+            if call.takes_values_late() {
+                bytes += accumulator.forget_seen();
+            }
         }
         self.account.give_back(bytes);
         for part in late.finish()? {
@@ -283,7 +288,7 @@ impl<'a> Groups<'a> {
 
     fn add_late_part(&mut self, context: &EvalContext<'_>, part: &Stream, level: u32) -> Result<()> {
         let mut account = self.environment.memory.account_for(Purpose::Table);
-        let mut seen: FxHashSet<Box<[u8]>> = FxHashSet::default();
+        let mut seen = KeyTable::default();
         let mut others: Option<Parts> = None;
         let (mut reader, mut record) = (part.reader(), Vec::new());
         while reader.next(&mut record)? {
@@ -306,9 +311,10 @@ impl<'a> Groups<'a> {
             if level == LEVELS {
                 account.add(bytes)?;
             }
-            seen.insert(identity.into());
+            seen.insert(identity);
             let values = source.new_values()?;
-            self.groups[number].accumulators[at].add_late(&self.group.aggregates[at], values, context)?;
+            let accumulator = &mut self.groups.accumulators[number * self.aggregates.len() + at];
+            accumulator.add_late(&self.group.aggregates[at], values, context)?;
         }
         drop((seen, account));
         for part in others.map(Parts::finish).transpose()?.into_iter().flatten() {
@@ -329,24 +335,35 @@ impl<'a> Groups<'a> {
         if self.aside.is_some() && self.level < LEVELS {
             return Ok(None);
         }
-        let mut kept: Vec<Value> = self.group.kept.iter().map(|slot| row.field(*slot).into_value()).collect();
+        let groups = &mut self.groups;
+        let before = groups.values.len();
+        groups.values.extend(self.group.kept.iter().map(|slot| row.field(*slot).into_value()));
         for at in self.group.rollup.iter().flat_map(Rollup::other_forms) {
-            kept.push(self.group.aggregates[at].args[0].eval(context, row)?.into_value());
+            groups.values.push(self.group.aggregates[at].args[0].eval(context, row)?.into_value());
         }
         let aggregates = (self.aggregates.len() * size_of::<Accumulator>()) as u64;
-        let bytes = row_bytes(&kept) + row_bytes(keys) + key.len() as u64 + aggregates + GROUP_BYTES;
+        let values = row_bytes(&groups.values[before..]) + row_bytes(keys);
+        let bytes = values + key.len() as u64 + aggregates + GROUP_BYTES;
         if !self.account.fits(bytes) {
-            match self.groups.is_empty() {
+            match groups.count == 0 {
                 true => self.account.add_anyway(bytes),
-                false if self.level < LEVELS => return Ok(None),
+                false if self.level < LEVELS => {
+                    groups.values.truncate(before);
+                    return Ok(None);
+                }
                 false => self.account.add(bytes)?,
             }
         }
-        let accumulators: Vec<Accumulator> = self.aggregates.iter().map(|call| call.start()).collect();
-        let number = self.groups.len();
-        self.groups.push(Group { keys: keys.to_vec(), parent, kept, accumulators });
+        let number = groups.count;
+        groups.count += 1;
+        groups.accumulators.extend(self.aggregates.iter().map(|call| call.start()));
+        if self.group.rollup.is_some() {
+            groups.keys.extend_from_slice(keys);
+            groups.key_ends.push(groups.keys.len());
+            groups.parents.push(parent as u32);
+        }
         if !self.group.keys.is_empty() {
-            self.index.insert(key.into(), number);
+            self.index.insert(key);
         }
         Ok(Some(number))
     }
@@ -396,11 +413,11 @@ impl<'a> Groups<'a> {
         context: &EvalContext<'_>,
         emit: &mut dyn FnMut(&dyn Fields) -> Result<bool>,
     ) -> Result<()> {
-        if self.groups.is_empty() && self.group.keys.is_empty() {
+        if self.groups.count == 0 && self.group.keys.is_empty() {
             // Aggregates over nothing are a row.
-            let accumulators = self.aggregates.iter().map(|call| call.start()).collect();
-            let kept = vec![Value::Null; self.group.kept.len()];
-            self.groups.push(Group { keys: Vec::new(), parent: 0, kept, accumulators });
+            self.groups.count = 1;
+            self.groups.accumulators.extend(self.aggregates.iter().map(|call| call.start()));
+            self.groups.values.resize(self.group.kept.len(), Value::Null);
         }
         let place = self.place.clone();
         let mut emit = |kept: &[Value], results: &[Value]| emit(&GroupRow { place: &place, kept, results });
@@ -444,19 +461,28 @@ impl<'a> Groups<'a> {
 
     /// Finishes the groups in memory, and then those of the parts; false: no more were wanted.
     fn each(mut self, context: &EvalContext<'_>, take: &mut Take<'_>) -> Result<bool> {
-        self.index = FxHashMap::default();
+        self.index = KeyTable::default();
         self.add_late(context)?;
-        for group in std::mem::take(&mut self.groups) {
+        let Kept { count, values, mut accumulators, keys, key_ends, .. } = std::mem::take(&mut self.groups);
+        let width = values.len() / count.max(1);
+        let (mut values, mut keys) =
+            (Pile::from(values.into_inner().into_iter()), Pile::from(keys.into_inner().into_iter()));
+        let mut taken = 0;
+        for number in 0..count {
             self.environment.tick(context)?;
-            let Group { keys, kept, mut accumulators, .. } = group;
-            let mut results = Vec::with_capacity(accumulators.len());
-            for (accumulator, call) in accumulators.iter_mut().zip(self.aggregates) {
+            let mut results = Vec::with_capacity(self.aggregates.len());
+            let own = &mut accumulators[number * self.aggregates.len()..];
+            for (accumulator, call) in own.iter_mut().zip(self.aggregates) {
                 results.push(accumulator.finish(call, context)?);
             }
-            if !take(keys, kept, results)? {
+            let end = key_ends.get(number).copied().unwrap_or(0);
+            let own_keys = keys.by_ref().take(end - taken).collect();
+            taken = end;
+            if !take(own_keys, values.by_ref().take(width).collect(), results)? {
                 return Ok(false);
             }
         }
+        drop((values, accumulators, keys));
         let Some(aside) = self.aside.take() else { return Ok(true) };
         self.account.clear();
         for part in aside.parts.finish()? {

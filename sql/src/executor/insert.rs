@@ -98,6 +98,7 @@ fn insert_rows(
     match &plan.source {
         InsertRows::Values(rows) => {
             for (number, row) in rows.iter().enumerate() {
+                environment.tick(context)?;
                 inserter.to_come = (rows.len() - number) as u64;
                 inserter.begin_row();
                 inserter.values.clear();

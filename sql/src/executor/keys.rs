@@ -18,12 +18,13 @@ use std::hash::BuildHasher;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::memory::{Account, Memory, Purpose, out_of_memory};
-use super::sorter::{Merge, Record, sort_by};
+use super::sorter::{Merge, Record};
 use crate::error::Result;
 use crate::expression::SessionState;
+use crate::temporary::sort::sort_by;
 use crate::temporary::stream::BUFFER_BYTES;
 use crate::temporary::values::Source;
-use crate::temporary::{Position, Reader, Stream, Writer};
+use crate::temporary::{Pile, Position, Reader, Stream, Writer};
 
 /// How many runs of a level become one of the next.
 const MERGED: usize = 8;
@@ -33,7 +34,7 @@ const ENTRY_BYTES: u64 = 48;
 
 /// See the module header.
 pub struct KeySet<'m> {
-    memory: FxHashSet<Box<[u8]>>,
+    memory: Pile<FxHashSet<Box<[u8]>>>,
     account: Account<'m>,
     levels: Vec<Vec<Run>>,
     /// Of filters and indexes.
@@ -132,7 +133,7 @@ impl Run {
 impl<'m> KeySet<'m> {
     pub fn new(memory: &'m Memory<'m>) -> KeySet<'m> {
         KeySet {
-            memory: FxHashSet::default(),
+            memory: Pile::default(),
             account: memory.account_for(Purpose::Table),
             levels: Vec::new(),
             guides: memory.account(),

@@ -10,6 +10,7 @@
 //! | groups, DISTINCT, set operations | the smaller of `tmp_table_size` and `max_heap_table_size` | rows are divided likewise |
 //! | rows that are made once and read often, rows that a change has found | the same | the rest of them is in a file |
 //! | keys of these, and of the rows of WITH RECURSIVE | the same | they go to files by their hashes, see `executor::keys` |
+//! | partitions of windows, and their results | a quarter of the budget | they are in a file |
 //! | all others, and what cannot be divided | none | error 1038 |
 //!
 //! What an operator asks for beyond its limit, or beyond the budget, is refused, and it goes on with what it has: at least
@@ -49,6 +50,8 @@ pub enum Purpose {
     /// A join whose rows are read again for each row before them if they are not kept.
     WholeJoin,
     Table,
+    /// The rows of a partition of a window, and its functions' results.
+    Partition,
     Other,
 }
 
@@ -118,6 +121,8 @@ impl<'a> Memory<'a> {
             Purpose::Join => self.join_bytes,
             Purpose::WholeJoin => self.join_bytes.max(WHOLE_JOIN_BYTES_MAX),
             Purpose::Table => self.table_bytes,
+            // The sorts before and behind it need some, too.
+            Purpose::Partition => self.bytes_max() / 4,
             Purpose::Other => u64::MAX,
         };
         bytes_max.max(FLOOR_BYTES)

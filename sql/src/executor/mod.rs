@@ -245,10 +245,11 @@ impl<'a> Level<'a> {
     }
 
     /// Makes a set of the rows of a subquery. None: they cannot be one, or there is no memory for it.
-    fn list_of(&self, rows: &Rows, hows: &[Comparison]) -> Result<Option<List>> {
+    fn list_of(&self, rows: &Rows, hows: &[Comparison], context: &EvalContext<'_>) -> Result<Option<List>> {
         let mut list = Some(List::default());
         let mut number = 0;
         rows.for_each(&mut |row| {
+            self.environment.tick(context)?;
             let values: Vec<_> = hows.iter().copied().zip(row.iter().map(Datum::from)).collect();
             let added = list.as_mut().and_then(|list| list.add(number, &values));
             // A duplicate takes nothing.
@@ -342,7 +343,7 @@ impl Subqueries for Level<'_> {
             return Ok(known.clone());
         }
         let rows = self.constant(query, context, outer)?;
-        let list = self.list_of(&rows, hows)?.map(Rc::new);
+        let list = self.list_of(&rows, hows, context)?.map(Rc::new);
         self.sets.borrow_mut().insert(query, list.clone());
         Ok(list)
     }

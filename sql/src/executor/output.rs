@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 
 use format::collation::CollationId;
 use format::value::Value;
-use rustc_hash::FxHashSet;
 
 use super::memory::{Account, Memory, Purpose, row_bytes};
 use super::parts::{self, LEVELS, Parts};
 use super::sorter::{Record, Sorter};
 use crate::error::{Error, Result};
 use crate::expression::{Datum, EvalContext, Expr, Fields, group_key, order};
+use crate::key_table::KeyTable;
 use crate::temporary::Stream;
 use crate::temporary::values::{Source, write_bytes, write_values};
 
@@ -58,7 +58,7 @@ pub struct SortRow {
 /// The rows so far, of which each is given once. When there is no memory for more of them, rows that are not among them
 /// are divided among the parts of a file; each part is looked through when all rows have come.
 struct Seen<'a> {
-    keys: FxHashSet<Box<[u8]>>,
+    keys: KeyTable,
     account: Account<'a>,
     parts: Option<Parts>,
     level: u32,
@@ -101,7 +101,7 @@ pub fn compare_keys(a: &[Value], b: &[Value], by: &[(Expr, bool)]) -> Ordering {
 
 impl<'a> Seen<'a> {
     fn new(memory: &'a Memory<'a>, level: u32) -> Seen<'a> {
-        Seen { keys: FxHashSet::default(), account: memory.account_for(Purpose::Table), parts: None, level }
+        Seen { keys: KeyTable::default(), account: memory.account_for(Purpose::Table), parts: None, level }
     }
 
     /// Whether a row with this key has been seen; it has been from now on.
@@ -116,7 +116,7 @@ impl<'a> Seen<'a> {
             }
             self.account.add(bytes)?;
         }
-        self.keys.insert(key.into());
+        self.keys.insert(key);
         Ok(Is::New)
     }
 
@@ -257,7 +257,12 @@ impl<'a, 'v> Output<'a, 'v> {
             let compare = |a: &SortRow, b: &SortRow| compare_keys(&a.keys, &b.keys, order);
             let wanted = self.wanted.offset.saturating_add(self.wanted.count);
             let (mut sorted, _account, thrown_away) = sorter.finish(wanted, &compare, context.session)?;
+            let mut number = 0_u64;
             while let Some(row) = sorted.next(&compare, context.session)? {
+                number += 1;
+                if number.is_multiple_of(INTERRUPT_EVERY) && context.session.is_interrupted() {
+                    return Err(Error::interrupted());
+                }
                 if !self.given.give(&row.values)? {
                     break;
                 }

@@ -7,12 +7,9 @@
 //! A part that still does not fit into memory is divided again on the next level. What is equal to each other stays
 //! together on every level; so the levels have an end, and behind it their reader has to do with what it has.
 
-use std::hash::Hasher;
-
-use rustc_hash::FxHasher;
-
 use super::memory::Account;
 use crate::error::Result;
+pub use crate::key_table::{hash, mixed};
 use crate::temporary::stream::BUFFER_BYTES;
 use crate::temporary::{Stream, Writer};
 
@@ -26,20 +23,6 @@ pub struct Parts {
     writers: Vec<Writer>,
     level: u32,
     record: Vec<u8>,
-}
-
-/// A hash whose bits are all equally good.
-pub fn hash(key: &[u8]) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write(key);
-    mixed(hasher.finish())
-}
-
-/// The same of a hash that is good enough for a table only.
-pub fn mixed(hash: u64) -> u64 {
-    let hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let hash = (hash ^ hash >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    hash ^ hash >> 31
 }
 
 impl Parts {

@@ -11,11 +11,11 @@ use format::value::Value;
 use super::memory::{Account, Lease, Memory, Purpose, row_bytes};
 use crate::error::Result;
 use crate::temporary::values::{Source, write_values};
-use crate::temporary::{Reader, Stream, Writer};
+use crate::temporary::{Pile, Reader, Stream, Writer};
 
 /// See the module header.
 pub struct RowList {
-    memory: Vec<Vec<Value>>,
+    memory: Pile<Vec<Vec<Value>>>,
     rest: Option<Stream>,
     _lease: Option<Lease>,
 }
@@ -32,7 +32,7 @@ pub struct RowMaker<'m> {
 /// The rows of a maker.
 #[derive(Default)]
 pub struct RowsMade {
-    memory: Vec<Vec<Value>>,
+    memory: Pile<Vec<Vec<Value>>>,
     bytes: u64,
     rest: Option<Writer>,
     record: Vec<u8>,
@@ -99,7 +99,7 @@ impl RowsMade {
 impl RowList {
     /// Rows that are in memory, and are not counted.
     pub fn of(memory: Vec<Vec<Value>>) -> Rows {
-        Rc::new(RowList { memory, rest: None, _lease: None })
+        Rc::new(RowList { memory: memory.into(), rest: None, _lease: None })
     }
 
     pub fn len(&self) -> u64 {
@@ -122,7 +122,7 @@ impl RowList {
 
     /// Calls `visit` for each row until it answers false.
     pub fn for_each(&self, visit: &mut dyn FnMut(&[Value]) -> Result<bool>) -> Result<()> {
-        for row in &self.memory {
+        for row in self.memory.iter() {
             if !visit(row)? {
                 return Ok(());
             }

@@ -12,16 +12,16 @@
 
 use format::collation::CollationId;
 use format::value::Value;
-use rustc_hash::FxHashMap;
 
 use super::memory::{Account, Memory, Purpose, row_bytes};
 use super::parts::{self, LEVELS, Parts};
 use crate::error::{Error, Result};
 use crate::expression::{Datum, SessionState, group_key};
+use crate::key_table::KeyTable;
 use crate::parser::ast::SetOperator;
 use crate::planner::SetLink;
-use crate::temporary::Stream;
 use crate::temporary::values::{Source, write_bytes, write_values};
+use crate::temporary::{Pile, Stream};
 
 /// How many rows are looked at before the statement looks whether it was killed.
 const INTERRUPT_EVERY: usize = 1024;
@@ -29,20 +29,47 @@ const INTERRUPT_EVERY: usize = 1024;
 /// What an entry of a table takes beside its key.
 const ENTRY_BYTES: u64 = 48;
 
+/// A row and the key by which it is equal to others.
+type KeyedRow = (Box<[u8]>, Vec<Value>);
+
 /// The rows of a chain of set operations so far.
 pub struct RowSet<'a> {
     memory: &'a Memory<'a>,
     links: &'a [SetLink],
     collations: &'a [CollationId],
     session: &'a dyn SessionState,
-    rows: Vec<(Box<[u8]>, Vec<Value>)>,
+    rows: Pile<Vec<KeyedRow>>,
     /// How often the query that runs has each row, if it is compared.
-    counts: FxHashMap<Box<[u8]>, u64>,
+    counts: Counts,
     /// The number of the query that runs.
     part: usize,
     account: Account<'a>,
     divided: Option<Parts>,
     level: u32,
+}
+
+/// How often there is each row.
+#[derive(Default)]
+struct Counts {
+    keys: KeyTable,
+    times: Vec<u64>,
+}
+
+impl Counts {
+    fn get_mut(&mut self, key: &[u8]) -> Option<&mut u64> {
+        self.keys.find(key).map(|number| &mut self.times[number])
+    }
+
+    /// True: it was not there.
+    fn set(&mut self, key: &[u8], times: u64) -> bool {
+        let (number, is_new) = self.keys.insert(key);
+        if is_new {
+            self.times.push(times);
+        } else {
+            self.times[number] = times;
+        }
+        is_new
+    }
 }
 
 impl<'a> RowSet<'a> {
@@ -57,8 +84,8 @@ impl<'a> RowSet<'a> {
             links,
             collations,
             session,
-            rows: Vec::new(),
-            counts: FxHashMap::default(),
+            rows: Pile::default(),
+            counts: Counts::default(),
             part: 0,
             account: memory.account_for(Purpose::Table),
             divided: None,
@@ -116,13 +143,21 @@ impl<'a> RowSet<'a> {
                 return Ok(());
             }
             if self.has_room(key.len() as u64 + ENTRY_BYTES)? {
-                self.counts.insert(key.into(), times);
+                self.counts.set(key, times);
                 return Ok(());
             }
             self.divide()?;
         }
         let part = self.part;
         self.put(key, |out| write_head(part, Some(times), key, out))
+    }
+
+    /// Looks now and then whether the statement was killed.
+    fn look(&self, at: usize) -> Result<()> {
+        match at % INTERRUPT_EVERY == INTERRUPT_EVERY - 1 && self.session.is_interrupted() {
+            true => Err(Error::interrupted()),
+            false => Ok(()),
+        }
     }
 
     fn has_room(&mut self, bytes: u64) -> Result<bool> {
@@ -150,14 +185,19 @@ impl<'a> RowSet<'a> {
         }
         self.divided = Some(Parts::new(&mut self.account, self.level)?);
         let part = self.part;
-        for (key, row) in std::mem::take(&mut self.rows) {
-            self.put(&key, |out| {
-                write_head(part, None, &key, out);
-                write_values(&row, out);
+        let rows = std::mem::take(&mut self.rows);
+        for (at, (key, row)) in rows.iter().enumerate() {
+            self.look(at)?;
+            self.put(key, |out| {
+                write_head(part, None, key, out);
+                write_values(row, out);
             })?;
         }
-        for (key, times) in std::mem::take(&mut self.counts) {
-            self.put(&key, |out| write_head(part, Some(times), &key, out))?;
+        let counts = std::mem::take(&mut self.counts);
+        for (number, times) in counts.times.iter().enumerate() {
+            self.look(number)?;
+            let key = counts.keys.key(number);
+            self.put(key, |out| write_head(part, Some(*times), key, out))?;
         }
         Ok(())
     }
@@ -168,12 +208,15 @@ impl<'a> RowSet<'a> {
             return Ok(());
         };
         let mut counts = std::mem::take(&mut self.counts);
-        let counted: u64 = counts.keys().map(|key| key.len() as u64 + ENTRY_BYTES).sum();
+        let counted = counts.keys.bytes() as u64 + counts.keys.len() as u64 * ENTRY_BYTES;
         let session = self.session;
         let (mut looked_at, mut freed, mut is_interrupted) = (0_usize, counted, false);
         self.rows.retain(|(key, row)| {
             looked_at += 1;
-            is_interrupted |= looked_at.is_multiple_of(INTERRUPT_EVERY) && session.is_interrupted();
+            is_interrupted = is_interrupted || looked_at.is_multiple_of(INTERRUPT_EVERY) && session.is_interrupted();
+            if is_interrupted {
+                return true;
+            }
             let is_there = match counts.get_mut(key) {
                 Some(count) if *count > 0 => {
                     *count -= u64::from(link.all);
@@ -184,12 +227,17 @@ impl<'a> RowSet<'a> {
             let is_kept = match (link.operator, link.all) {
                 (SetOperator::Union, true) => true,
                 // Of all rows so far, of whichever query, each is kept once.
-                (SetOperator::Union, false) => counts.insert(key.clone(), 1).is_none(),
+                (SetOperator::Union, false) => counts.set(key, 1),
                 (SetOperator::Except, true) => !is_there,
                 (SetOperator::Intersect, true) => is_there,
                 // The first of equal rows is kept: the others find that it was there.
-                (SetOperator::Except, false) => !is_there && counts.insert(key.clone(), 1).is_none(),
-                (SetOperator::Intersect, false) => counts.remove(key).is_some(),
+                (SetOperator::Except, false) => !is_there && counts.set(key, 1),
+                (SetOperator::Intersect, false) => {
+                    if let Some(count) = counts.get_mut(key) {
+                        *count = 0;
+                    }
+                    is_there
+                }
             };
             if !is_kept {
                 freed += kept_bytes(key, row);
@@ -206,7 +254,8 @@ impl<'a> RowSet<'a> {
             self.begin_part(self.links.len())?;
             self.end_part()?;
         }
-        for (_, row) in &self.rows {
+        for (at, (_, row)) in self.rows.iter().enumerate() {
+            self.look(at)?;
             if !visit(row)? {
                 return Ok(false);
             }

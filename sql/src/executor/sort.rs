@@ -23,10 +23,11 @@ use format::value::ColumnType;
 use storage::{Row, Table};
 
 use super::memory::Account;
-use super::sorter::{Record, Runs, sort_by};
+use super::sorter::{Record, Runs};
 use crate::error::{Error, Result};
 use crate::expression::SessionState;
 use crate::planner::StoredOutput;
+use crate::temporary::sort::sort_by;
 use crate::temporary::values::Source;
 
 const NULL: u32 = u32::MAX;

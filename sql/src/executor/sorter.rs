@@ -16,8 +16,9 @@ use std::collections::VecDeque;
 use super::memory::Account;
 use crate::error::{Error, Result};
 use crate::expression::SessionState;
+use crate::temporary::sort::{PART, sort_by};
 use crate::temporary::stream::BUFFER_BYTES;
-use crate::temporary::{Reader, Stream, Writer};
+use crate::temporary::{Pile, Reader, Stream, Writer};
 
 /// Rows beyond the wanted ones that are kept before they are discarded.
 const SPARE: u64 = 1000;
@@ -26,34 +27,8 @@ const MERGED: usize = 16;
 /// Rows that are merged without looking for KILL.
 const INTERRUPT_EVERY: u64 = 1024;
 
-/// Rows that are sorted without looking for KILL.
-const PART: usize = 1 << 15;
-
-/// Sorts rows; equal ones stay in their order. A million rows take a second, so KILL is heard between parts: short parts
-/// are sorted first, then longer ones, whose sort finds the sorted parts and merges them
-/// (`a_long_sort_hears_kill`).
-pub fn sort_by<T>(
-    rows: &mut [T],
-    is_interrupted: impl Fn() -> bool,
-    compare: impl Fn(&T, &T) -> Ordering,
-) -> Result<()> {
-    let mut length = PART;
-    loop {
-        for part in rows.chunks_mut(length) {
-            part.sort_by(&compare);
-            if part.len() == length && is_interrupted() {
-                return Err(Error::interrupted());
-            }
-        }
-        if length >= rows.len() {
-            return Ok(());
-        }
-        length *= 4;
-    }
-}
-
 /// A row that can be written to a file.
-pub trait Record: Sized {
+pub trait Record: Sized + Send + 'static {
     /// What it takes in memory.
     fn bytes(&self) -> u64;
     fn write(&self, out: &mut Vec<u8>);
@@ -64,8 +39,8 @@ pub trait Record: Sized {
 pub type Compare<'c, R> = dyn Fn(&R, &R) -> Ordering + 'c;
 
 /// Rows to sort.
-pub struct Sorter<'m, R> {
-    rows: Vec<R>,
+pub struct Sorter<'m, R: Record> {
+    rows: Pile<Vec<R>>,
     account: Account<'m>,
     /// This many rows are the first ones of those in memory, in order.
     settled: Option<usize>,
@@ -83,8 +58,8 @@ pub struct Runs {
 }
 
 /// Rows in order.
-pub enum Sorted<R> {
-    Memory(std::vec::IntoIter<R>),
+pub enum Sorted<R: Record> {
+    Memory(Pile<std::vec::IntoIter<R>>),
     Merge(Merge<R>),
 }
 
@@ -99,7 +74,7 @@ pub struct Merge<R> {
 
 impl<'m, R: Record> Sorter<'m, R> {
     pub fn new(account: Account<'m>) -> Sorter<'m, R> {
-        let (rows, runs, record) = (Vec::new(), Runs::default(), Vec::new());
+        let (rows, runs, record) = (Pile::default(), Runs::default(), Vec::new());
         Sorter { rows, account, settled: None, bound: None, runs, record, thrown_away: 0 }
     }
 
@@ -139,10 +114,9 @@ impl<'m, R: Record> Sorter<'m, R> {
     fn keep_first(&mut self, wanted: u64, compare: &Compare<'_, R>, session: &dyn SessionState) -> Result<()> {
         sort_by(&mut self.rows, || session.is_interrupted(), compare)?;
         if (self.rows.len() as u64) > wanted {
-            for row in self.rows.drain(wanted as usize..) {
-                self.thrown_away += 1;
-                self.account.give_back(row.bytes());
-            }
+            let others = Pile::from(self.rows.split_off(wanted as usize));
+            self.thrown_away += others.len() as u64;
+            self.account.give_back(others.iter().map(R::bytes).sum());
         }
         Ok(())
     }
@@ -156,7 +130,10 @@ impl<'m, R: Record> Sorter<'m, R> {
         let is_full = self.rows.len() as u64 == wanted;
         let record = &mut self.record;
         self.runs.add(&self.account, &mut |writer| {
-            for row in &self.rows {
+            for (at, row) in self.rows.iter().enumerate() {
+                if at % PART == PART - 1 && session.is_interrupted() {
+                    return Err(Error::interrupted());
+                }
                 record.clear();
                 row.write(record);
                 writer.write(record)?;
@@ -166,7 +143,7 @@ impl<'m, R: Record> Sorter<'m, R> {
         if is_full {
             self.bound = self.rows.pop();
         }
-        self.rows.clear();
+        self.rows = Pile::default();
         self.settled = None;
         self.account.clear();
         if let Some(bound) = &self.bound {
@@ -184,7 +161,8 @@ impl<'m, R: Record> Sorter<'m, R> {
     ) -> Result<(Sorted<R>, Account<'m>, u64)> {
         if self.runs.is_empty() {
             sort_by(&mut self.rows, || session.is_interrupted(), compare)?;
-            return Ok((Sorted::Memory(self.rows.into_iter()), self.account, self.thrown_away));
+            let rows = Pile::from(self.rows.into_inner().into_iter());
+            return Ok((Sorted::Memory(rows), self.account, self.thrown_away));
         }
         self.end_run(wanted, compare, session)?;
         let Sorter { mut account, runs, thrown_away, .. } = self;
@@ -303,42 +281,11 @@ fn next_of<R: Record>(reader: &mut Reader, record: &mut Vec<u8>) -> Result<Optio
 }
 
 impl<R: Record> Sorted<R> {
+    /// The next row. Whoever takes rows that are in memory looks for KILL.
     pub fn next(&mut self, compare: &Compare<'_, R>, session: &dyn SessionState) -> Result<Option<R>> {
         match self {
             Sorted::Memory(rows) => Ok(rows.next()),
             Sorted::Merge(merge) => merge.next(compare, session),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-
-    use super::*;
-
-    /// Numbers with few values, and where each was.
-    fn rows() -> Vec<(u32, usize)> {
-        (0..10 * PART).map(|at| ((at as u32).wrapping_mul(2_654_435_761) >> 20, at)).collect()
-    }
-
-    #[test]
-    fn a_long_sort_keeps_the_order_of_equal_rows() {
-        let (mut ours, mut all) = (rows(), rows());
-        sort_by(&mut ours, || false, |a, b| b.0.cmp(&a.0)).unwrap();
-        all.sort_by_key(|row| (std::cmp::Reverse(row.0), row.1));
-        assert_eq!(ours, all);
-    }
-
-    #[test]
-    fn a_long_sort_hears_kill() {
-        let (asked, compared) = (Cell::new(0), Cell::new(0));
-        let is_interrupted = || asked.replace(asked.get() + 1) >= 3;
-        let outcome = sort_by(&mut rows(), is_interrupted, |a, b| {
-            compared.set(compared.get() + 1);
-            a.0.cmp(&b.0)
-        });
-        assert_eq!(outcome.unwrap_err().code, Error::interrupted().code);
-        assert!(compared.get() < 4 * PART * 16, "{} comparisons", compared.get());
     }
 }

@@ -22,7 +22,10 @@ use super::collect::Collection;
 use super::datum::Number;
 use super::{Datum, EvalContext, Expr, Fields, bit_strings, group_key, json, order};
 use crate::error::{Error, Result};
+use crate::key_table::KeyTable;
 use crate::parser::ast::{AggregateFunction, BinaryOp};
+use crate::temporary::Pile;
+use crate::temporary::sort::sort_by;
 use crate::types::{Kind, TypeInfo};
 
 /// One aggregate of a query.
@@ -45,10 +48,8 @@ pub struct AggregateCall {
 #[derive(Debug, Clone)]
 pub struct Accumulator {
     state: State,
-    /// The keys of the values seen, for DISTINCT.
-    seen: Option<Keys>,
-    /// Scratch for a key.
-    key: Vec<u8>,
+    /// The values seen, for DISTINCT.
+    seen: Option<Box<Seen>>,
     /// What it keeps of its rows.
     kept_bytes: u64,
 }
@@ -56,11 +57,19 @@ pub struct Accumulator {
 /// What a kept value takes beside its bytes.
 const ENTRY_BYTES: u64 = 48;
 
+/// The keys of distinct values.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    keys: Keys,
+    /// That of the last row.
+    key: Vec<u8>,
+}
+
 /// A set of keys. Short ones, such as those of numbers, need no allocation of their own.
 #[derive(Debug, Clone, Default)]
 struct Keys {
     short: FxHashSet<u128>,
-    long: FxHashSet<Box<[u8]>>,
+    long: KeyTable,
 }
 
 impl Keys {
@@ -82,9 +91,9 @@ impl Keys {
 
     fn insert(&mut self, key: &[u8]) {
         match Keys::short(key) {
-            Some(key) => self.short.insert(key),
-            None => self.long.insert(key.into()),
-        };
+            Some(key) => _ = self.short.insert(key),
+            None => _ = self.long.insert(key),
+        }
     }
 }
 
@@ -108,9 +117,9 @@ enum State {
         squares: f64,
     },
     /// JSON_ARRAYAGG: the elements, and their bytes.
-    Array(Vec<Json>, u64),
+    Array(Pile<Vec<Json>>, u64),
     /// JSON_OBJECTAGG: the members, and their bytes.
-    Object(Vec<(String, Json)>, u64),
+    Object(Pile<Vec<(String, Json)>>, u64),
     /// Either, once it is longer than a packet: NULL, with a warning.
     TooLong,
     /// ST_COLLECT
@@ -118,7 +127,7 @@ enum State {
     /// GROUP_CONCAT: the texts with their sort keys, or the text itself without ORDER BY.
     Concat {
         text: Option<Vec<u8>>,
-        sorted: Vec<(Vec<Value>, Vec<u8>)>,
+        sorted: Pile<Vec<(Vec<Value>, Vec<u8>)>>,
         cut: bool,
         /// How many there have been, without ORDER BY.
         rows: u64,
@@ -144,15 +153,17 @@ impl AggregateCall {
             }
             AggregateFunction::BitAnd => State::Bits(u64::MAX),
             AggregateFunction::BitOr | AggregateFunction::BitXor => State::Bits(0),
-            AggregateFunction::GroupConcat => State::Concat { text: None, sorted: Vec::new(), cut: false, rows: 0 },
-            AggregateFunction::JsonArrayAgg => State::Array(Vec::new(), 0),
-            AggregateFunction::JsonObjectAgg => State::Object(Vec::new(), 0),
+            AggregateFunction::GroupConcat => {
+                State::Concat { text: None, sorted: Pile::default(), cut: false, rows: 0 }
+            }
+            AggregateFunction::JsonArrayAgg => State::Array(Pile::default(), 0),
+            AggregateFunction::JsonObjectAgg => State::Object(Pile::default(), 0),
             AggregateFunction::Collect => State::Collection(Collection::default()),
             _ => State::Variance { count: 0, mean: 0.0, squares: 0.0 },
         };
         // The extremes of distinct values are the extremes.
         let needs_keys = self.distinct && !matches!(state, State::Extreme(_) | State::Bits(_) | State::BitString(_));
-        Accumulator { state, seen: needs_keys.then(Keys::default), key: Vec::new(), kept_bytes: 0 }
+        Accumulator { state, seen: needs_keys.then(Box::default), kept_bytes: 0 }
     }
 }
 
@@ -285,19 +296,20 @@ impl Accumulator {
             values.push(if self.seen.is_some() { value.fit(&arg.ty) } else { value });
         }
         if let Some(seen) = &mut self.seen {
-            self.key.clear();
+            let Seen { keys, key } = &mut **seen;
+            key.clear();
             for (value, arg) in values.iter().zip(&call.args) {
-                group_key(value, arg.ty.collation, &mut self.key);
+                group_key(value, arg.ty.collation, key);
             }
-            if seen.contains(&self.key) {
+            if keys.contains(key) {
                 return Ok(None);
             }
-            let bytes = self.key.len() as u64 + ENTRY_BYTES;
+            let bytes = key.len() as u64 + ENTRY_BYTES;
             if !fits(bytes) {
                 return Ok(Some(values.into_iter().map(Datum::into_value).collect()));
             }
             self.kept_bytes += bytes;
-            seen.insert(&self.key);
+            keys.insert(key);
         }
         match &mut self.state {
             State::Count(count) => *count += 1,
@@ -313,7 +325,7 @@ impl Accumulator {
 
     /// What tells the values of the row that was added last from others.
     pub fn last_key(&self) -> &[u8] {
-        &self.key
+        self.seen.as_ref().map_or(&[], |seen| &seen.key)
     }
 
     /// Forgets which values have been seen; gives the bytes that they took.
@@ -509,9 +521,13 @@ impl Accumulator {
             }
             State::TooLong => Value::Null,
             State::Array(elements, _) if elements.is_empty() => Value::Null,
-            State::Array(elements, _) => json::encode(&Json::Array(std::mem::take(elements)))?.into_value(),
+            State::Array(elements, _) => {
+                json::encode(&Json::Array(std::mem::take(elements).into_inner()))?.into_value()
+            }
             State::Object(members, _) if members.is_empty() => Value::Null,
-            State::Object(members, _) => json::encode(&Json::object(std::mem::take(members)))?.into_value(),
+            State::Object(members, _) => {
+                json::encode(&Json::object(std::mem::take(members).into_inner()))?.into_value()
+            }
             State::Collection(collection) => std::mem::take(collection).finish()?.map_or(Value::Null, Value::Bytes),
             State::Concat { text, sorted, .. } => {
                 if !sorted.is_empty() {
@@ -533,11 +549,12 @@ fn bit_operation(function: AggregateFunction) -> BinaryOp {
 }
 
 fn join_sorted(
-    sorted: &mut [(Vec<Value>, Vec<u8>)],
+    sorted: &mut Vec<(Vec<Value>, Vec<u8>)>,
     call: &AggregateCall,
     context: &EvalContext<'_>,
 ) -> Result<Vec<u8>> {
-    sorted.sort_by(|(a, _), (b, _)| {
+    let is_interrupted = || context.session.is_interrupted();
+    sort_by(sorted, is_interrupted, |(a, _), (b, _)| {
         for ((a, b), (expr, descending)) in a.iter().zip(b).zip(&call.order_by) {
             let ordering = order(&Datum::from(a), &Datum::from(b), expr.ty.collation);
             let ordering = if *descending { ordering.reverse() } else { ordering };
@@ -546,7 +563,7 @@ fn join_sorted(
             }
         }
         Ordering::Equal
-    });
+    })?;
     let mut out = Vec::new();
     let (skipped, taken) = call.limit.unwrap_or((0, u64::MAX));
     let (skipped, taken) =

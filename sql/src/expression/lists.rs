@@ -15,10 +15,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use format::value::Value;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::{Comparison, Datum, group_key};
 use crate::error::Result;
+use crate::key_table::KeyTable;
 
 /// Shorter lists are searched as fast one by one.
 const ITEMS_MIN: usize = 16;
@@ -44,7 +45,7 @@ enum Family {
 #[derive(Default)]
 pub struct List {
     families: Vec<Family>,
-    keys: FxHashSet<Box<[u8]>>,
+    keys: KeyTable,
     /// The items with a NULL in them.
     pub open: Vec<usize>,
     /// The key that is looked for.
@@ -92,11 +93,7 @@ impl List {
             self.open.push(number);
             return Some(true);
         }
-        let is_new = !self.keys.contains(&key[..]);
-        if is_new {
-            self.keys.insert(key.into());
-        }
-        Some(is_new)
+        Some(self.keys.insert(&key).1)
     }
 
     /// Whether one of the items is the value; None: they do not compare by their keys.

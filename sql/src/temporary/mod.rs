@@ -20,6 +20,8 @@
 
 pub mod budget;
 pub mod file;
+pub mod pile;
+pub mod sort;
 pub mod stream;
 pub mod values;
 
@@ -27,6 +29,7 @@ use std::sync::Arc;
 
 pub use budget::Budget;
 pub use file::{Directory, Spill, SpillFiles};
+pub use pile::Pile;
 pub use stream::{Position, Reader, Stream, Writer};
 
 /// The memory and the temporary files of a server's queries.

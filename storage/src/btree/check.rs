@@ -49,9 +49,9 @@ impl TreeCheck {
 }
 
 impl Tree {
-    /// Checks the tree. `visit` gets each leaf record: the page and the origin. An error is one of reading; faults of
-    /// the tree are in the result.
-    pub fn check(&self, store: &Store, visit: &mut dyn FnMut(&[u8], usize)) -> Result<TreeCheck> {
+    /// Checks the tree. `visit` gets each leaf record: the page and the origin. An error is one of reading, or of
+    /// `visit`; faults of the tree are in the result.
+    pub fn check(&self, store: &Store, visit: &mut dyn FnMut(&[u8], usize) -> Result<()>) -> Result<TreeCheck> {
         let mut found = TreeCheck::default();
         {
             let mut mtr = Mtr::begin(store);
@@ -90,7 +90,7 @@ impl Tree {
         leftmost: PageNo,
         expected: &[PageNo],
         found: &mut TreeCheck,
-        visit: &mut dyn FnMut(&[u8], usize),
+        visit: &mut dyn FnMut(&[u8], usize) -> Result<()>,
     ) -> Result<(PageNo, Vec<PageNo>)> {
         let layout = self.layout(level);
         let mut children = Vec::new();
@@ -162,7 +162,7 @@ impl Tree {
                 if level == 0 {
                     found.records += 1;
                     found.deleted_records += u64::from(record::is_deleted(&page, at));
-                    visit(&page, at);
+                    visit(&page, at)?;
                 } else if let Ok(child) = self.node.child(&page, at) {
                     children.push(child);
                     self.check_pointer(store, &page, at, child, level, found)?;

@@ -184,7 +184,7 @@ impl Fixture {
     }
 
     fn check(&self, model: &BTreeMap<Vec<u8>, Vec<u8>>) -> TreeCheck {
-        let check = self.tree.check(&self.store, &mut |_, _| {}).unwrap();
+        let check = self.tree.check(&self.store, &mut |_, _| Ok(())).unwrap();
         assert!(check.faults.is_empty(), "{:#?}", check.faults);
         assert_eq!(check.records, model.len() as u64);
         let keys: Vec<Vec<u8>> = model.keys().cloned().collect();
@@ -283,7 +283,7 @@ fn ascending_inserts_leave_full_pages() {
     for number in 0..5000 {
         fixture.put(&key(number, 0), Some(&[1; 100]));
     }
-    let check = fixture.tree.check(&fixture.store, &mut |_, _| {}).unwrap();
+    let check = fixture.tree.check(&fixture.store, &mut |_, _| Ok(())).unwrap();
     assert!(check.faults.is_empty(), "{:#?}", check.faults);
     let full = check.leaf_bytes as f64 / (check.leaf_pages * 4096) as f64;
     assert!(full > 0.88, "only {full} of the leaves is used");
@@ -291,7 +291,7 @@ fn ascending_inserts_leave_full_pages() {
     for number in 1000..4000 {
         assert!(fixture.delete(&key(number, 0)));
     }
-    let after = fixture.tree.check(&fixture.store, &mut |_, _| {}).unwrap();
+    let after = fixture.tree.check(&fixture.store, &mut |_, _| Ok(())).unwrap();
     assert!(after.faults.is_empty(), "{:#?}", after.faults);
     assert!(after.leaf_pages < check.leaf_pages * 45 / 100, "{} of {}", after.leaf_pages, check.leaf_pages);
 }
@@ -386,7 +386,7 @@ fn readers_and_writers_side_by_side() {
         stop.store(true, Ordering::Relaxed);
     });
     assert!(reads.load(Ordering::Relaxed) > 0);
-    let check = fixture.tree.check(&fixture.store, &mut |_, _| {}).unwrap();
+    let check = fixture.tree.check(&fixture.store, &mut |_, _| Ok(())).unwrap();
     assert!(check.faults.is_empty(), "{:#?}", check.faults);
 }
 
@@ -428,7 +428,7 @@ fn a_crash_leaves_a_whole_tree() {
         }
         let tree = Tree::open(&store, SPACE, root, INDEX, clustered()).unwrap();
         let fixture = Fixture { store, tree, disk: crashed, config };
-        let check = fixture.tree.check(&fixture.store, &mut |_, _| {}).unwrap();
+        let check = fixture.tree.check(&fixture.store, &mut |_, _| Ok(())).unwrap();
         assert!(check.faults.is_empty(), "seed {seed}: {:#?}", check.faults);
         for (key, value) in &durable {
             assert_eq!(fixture.get(key).as_ref(), Some(value), "seed {seed}");

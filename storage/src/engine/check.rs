@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use super::{Engine, Inner};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
+use crate::lock::Interrupt;
 use crate::row;
 use crate::segment::{self, Segment};
 
@@ -94,6 +95,7 @@ impl Engine {
             .collect();
         let infos = self.tablespaces()?;
         let page_bytes = self.inner.store.page_bytes() as u64;
+        let always = || Ok(());
         for info in infos {
             let space = SpaceId(info.space);
             let mut findings = Findings { name: info.name.clone(), errors: Vec::new() };
@@ -105,13 +107,13 @@ impl Engine {
             };
             let table = tables.get(&space);
             let owned = table.map(|table| roots(table));
-            let outcome = self.inner.check_space(space, owned, &mut check, &mut findings);
+            let outcome = self.inner.check_space(space, owned, &mut check, &mut findings, &always);
             findings.absorb(outcome)?;
             match table {
-                Some(table) => self.inner.check_trees(table, &mut check, &mut findings)?,
+                Some(table) => self.inner.check_trees(table, &mut check, &mut findings, &always)?,
                 None if space == SpaceId(0) => {
                     for table in self.inner.dictionary.system.all() {
-                        self.inner.check_trees(table, &mut check, &mut findings)?;
+                        self.inner.check_trees(table, &mut check, &mut findings, &always)?;
                     }
                 }
                 None if info.system => {}
@@ -125,22 +127,23 @@ impl Engine {
     }
 
     /// Checks one table (CHECK TABLE). The findings; none = OK.
-    pub fn check_table(&self, table: &Arc<Table>) -> Result<Vec<String>> {
+    pub fn check_table(&self, table: &Arc<Table>, interrupt: &Interrupt) -> Result<Vec<String>> {
         let mut findings = Vec::new();
         for file in table.files() {
-            findings.extend(self.check_file(file)?);
+            findings.extend(self.check_file(file, interrupt)?);
         }
         Ok(findings)
     }
 
     /// Checks a table that is not divided, or one partition.
-    pub fn check_file(&self, table: &Table) -> Result<Vec<String>> {
+    pub fn check_file(&self, table: &Table, interrupt: &Interrupt) -> Result<Vec<String>> {
         let _tables = self.inner.dictionary.hold_tables();
         let mut findings = Findings { name: format!("{}.{}", table.database, table.file_name()), errors: Vec::new() };
         let mut check = SpaceCheck::default();
-        let outcome = self.inner.check_space(table.space, Some(roots(table)), &mut check, &mut findings);
+        let look = || if interrupt.is_set() { Err(Error::Interrupted) } else { Ok(()) };
+        let outcome = self.inner.check_space(table.space, Some(roots(table)), &mut check, &mut findings, &look);
         findings.absorb(outcome)?;
-        self.inner.check_trees(table, &mut check, &mut findings)?;
+        self.inner.check_trees(table, &mut check, &mut findings, &look)?;
         Ok(findings.errors)
     }
 }
@@ -152,11 +155,17 @@ fn roots(table: &row::Table) -> Vec<Segment> {
 }
 
 impl Inner {
-    fn check_trees(&self, table: &row::Table, check: &mut SpaceCheck, findings: &mut Findings) -> Result<()> {
+    fn check_trees(
+        &self,
+        table: &row::Table,
+        check: &mut SpaceCheck,
+        findings: &mut Findings,
+        look: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
         // Only at rest is nothing left to purge; then every page must be accounted for.
         let context = self.context_of(table);
         let at_rest = context.undo.status().history_length_now == 0 && self.registry.active_count() == 0;
-        let outcome = row::check(&context, table, at_rest);
+        let outcome = row::check(&context, table, at_rest, look);
         let Some(found) = findings.absorb(outcome)? else { return Ok(()) };
         check.indexes += table.indexes.len() as u64;
         check.rows += found.rows;
@@ -179,6 +188,7 @@ impl Inner {
         owned: Option<Vec<Segment>>,
         check: &mut SpaceCheck,
         findings: &mut Findings,
+        look: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
         let survey = segment::survey::survey(&self.store, id)?;
         for error in &survey.errors {
@@ -200,6 +210,7 @@ impl Inner {
         }
         for page in survey.fixed.iter().chain(survey.segments.iter().flat_map(|of| &of.pages)) {
             check.pages_used += 1;
+            look()?;
             // Verifies the checksum, unless the page is in the pool.
             findings.absorb(self.store.read(PageId::new(id, *page)).map(drop))?;
         }

@@ -22,6 +22,9 @@ use crate::schema::FieldSource;
 /// At most this many missing entries are reported.
 const FAULTS_MAX: usize = 20;
 
+/// Records that are looked at before the check asks whether to go on.
+const LOOK_EVERY: u64 = 1024;
+
 /// What a check of a table found.
 #[derive(Clone, Debug, Default)]
 pub struct TableCheck {
@@ -52,14 +55,21 @@ impl TableCheck {
 }
 
 /// Checks a table. With `at_rest` nothing is left to purge or to roll back, so every page must be accounted for.
-pub fn check(ctx: &Context<'_>, table: &Table, at_rest: bool) -> Result<TableCheck> {
+/// `look` tells now and then whether to go on.
+pub fn check(ctx: &Context<'_>, table: &Table, at_rest: bool, look: &dyn Fn() -> Result<()>) -> Result<TableCheck> {
     let mut found = TableCheck::default();
     let layout = &table.rows().leaf;
     let mut references: Vec<Reference> = Vec::new();
     let mut offsets = Offsets::new();
+    let mut seen = 0_u64;
+    let mut look_among = || -> Result<()> {
+        seen += 1;
+        if seen.is_multiple_of(LOOK_EVERY) { look() } else { Ok(()) }
+    };
     let clustered = table.rows().check(ctx.store, &mut |page, origin| {
+        look_among()?;
         if layout.parse_into(page, origin, &mut offsets).is_err() {
-            return;
+            return Ok(());
         }
         for field in offsets.fields().iter().filter(|field| field.external) {
             if let Ok(reference) = Reference::read(&page[field.start as usize..field.end()])
@@ -68,10 +78,12 @@ pub fn check(ctx: &Context<'_>, table: &Table, at_rest: bool) -> Result<TableChe
                 references.push(reference);
             }
         }
+        Ok(())
     })?;
     found.rows = clustered.records - clustered.deleted_records;
     found.deleted_rows = clustered.deleted_records;
     for reference in &references {
+        look()?;
         found.long_value_pages += check_chain(ctx, reference, &mut found.faults)?;
     }
     let leaves = if clustered.levels == 1 { 0 } else { clustered.leaf_pages };
@@ -88,7 +100,7 @@ pub fn check(ctx: &Context<'_>, table: &Table, at_rest: bool) -> Result<TableChe
     found.indexes.push(clustered);
 
     for index in table.secondary() {
-        let checked = table.tree(index).check(ctx.store, &mut |_, _| {})?;
+        let checked = table.tree(index).check(ctx.store, &mut |_, _| look_among())?;
         let entries = checked.records - checked.deleted_records;
         if table.index_tree(index).several.is_none() && entries != found.rows {
             let what = format!("{entries} entries in index {} for {} rows", table.indexes[index].name, found.rows);
@@ -98,14 +110,20 @@ pub fn check(ctx: &Context<'_>, table: &Table, at_rest: bool) -> Result<TableChe
     }
     if table.indexes.len() > 1 && found.indexes[0].faults.is_empty() {
         let entries: Vec<u64> = found.indexes.iter().map(|index| index.records - index.deleted_records).collect();
-        check_entries(ctx, table, &entries, &mut found.faults)?;
+        check_entries(ctx, table, &entries, &mut found.faults, look)?;
     }
     Ok(found)
 }
 
 /// Looks for the entries of every row, one leaf of rows at a time: the rows are copied first, because entries are
 /// latched before rows.
-fn check_entries(ctx: &Context<'_>, table: &Table, entries: &[u64], faults: &mut Vec<TreeFault>) -> Result<()> {
+fn check_entries(
+    ctx: &Context<'_>,
+    table: &Table,
+    entries: &[u64],
+    faults: &mut Vec<TreeFault>,
+    look: &dyn Fn() -> Result<()>,
+) -> Result<()> {
     let layout = &table.rows().leaf;
     let mut rows: Vec<RecordBuffer> = Vec::new();
     let mut offsets = Offsets::new();
@@ -115,6 +133,7 @@ fn check_entries(ctx: &Context<'_>, table: &Table, entries: &[u64], faults: &mut
     let mut expected = vec![0_u64; table.indexes.len()];
     let mut next = Some(table.rows().edge(ctx.store, false)?.page_id());
     while let Some(id) = next {
+        look()?;
         let mut count = 0;
         {
             let page = ctx.store.read(id)?;

@@ -58,7 +58,7 @@ pub fn maintain(
                 drop(engine.analyze_table(partition, &context.wait.interrupt).map_err(storage_error)?)
             }
             Maintenance::Check => {
-                for finding in engine.check_file(partition).map_err(storage_error)? {
+                for finding in engine.check_file(partition, &context.wait.interrupt).map_err(storage_error)? {
                     is_corrupt = true;
                     say("error", &finding);
                 }

@@ -8,14 +8,17 @@
 //! rows -> sort by (partition, order) -> partition [ peers, frames -> results ] -> sort by the next -> ... -> output
 //! ```
 //!
-//! Sorts write to files what does not fit into memory; a partition is in memory as a whole (1038 if it cannot be).
+//! Sorts write to files what does not fit into memory; so does a partition ([`file`]), and the results of its functions
+//! ([`results`]), which are computed one after the other.
 //!
 //! A frame's bounds never move back from one row to the next, so the bounds of a whole partition take one pass, and an
 //! aggregate over them takes what enters a frame in and what leaves it out again ([`aggregate`]).
 
 mod aggregate;
+mod file;
 mod frame;
 mod partition;
+mod results;
 mod row;
 mod values;
 
@@ -23,15 +26,18 @@ use std::cmp::Ordering;
 
 use format::value::Value;
 
-use self::partition::Partition;
+use self::file::{FileRows, FileWriter};
+use self::partition::{Partition, Place};
+use self::results::Results;
 use self::row::{KeptRow, WindowRow};
 use super::Environment;
-use super::memory::{Account, Purpose, row_bytes};
+use super::memory::{Account, Purpose};
 use super::sorter::{Record, Sorted, Sorter};
 use crate::error::{Error, Result};
 use crate::expression::{Datum, EvalContext, Expr, Fields, order};
 use crate::planner::window::Function;
 use crate::planner::{SelectPlan, WindowCall, WindowPlan};
+use crate::temporary::Pile;
 
 /// How many rows are looked at before the statement looks whether it was killed.
 const INTERRUPT_EVERY: usize = 1024;
@@ -100,27 +106,54 @@ impl<'a> Windows<'a> {
             let (mut sorted, _account, _) = sorter.finish(u64::MAX, &pass.compare(), context.session)?;
             let next = passes.get(number + 1);
             let mut next_sorter = Sorter::new(environment.memory.account_for(Purpose::Table));
-            let mut partitions = Partitions { pass, first: None, account: environment.memory.account() };
-            let mut rows = Vec::new();
-            loop {
+            let account = environment.memory.account_for(Purpose::Partition);
+            let mut partitions = Partitions { pass, first: None, rows: Pile::default(), account };
+            let mut results: Vec<Results> = pass.calls.iter().map(|_| Results::default()).collect();
+            let mut go_on = true;
+            let mut take = |mut row: WindowRow, results: &mut [Results]| -> Result<bool> {
                 environment.tick(context)?;
-                let is_last = partitions.next(&mut sorted, &mut rows, context)?;
-                if rows.is_empty() {
-                    break;
+                for (result, call) in results.iter_mut().zip(&pass.calls) {
+                    row.windows[*call] = result.next()?;
                 }
-                pass.compute(plan, &mut rows, &place, &mut partitions.account, context)?;
-                for row in rows.drain(..) {
-                    environment.tick(context)?;
-                    match next {
-                        Some(next) => next.push(row, &place, &mut next_sorter, context)?,
-                        None if !emit(&KeptRow { place: &place, kept: &row })? => return Ok(()),
-                        None => {}
+                match next {
+                    Some(next) => next.push(row, &place, &mut next_sorter, context).map(|()| true),
+                    None => emit(&KeptRow { place: &place, kept: &row }),
+                }
+            };
+            while go_on {
+                environment.tick(context)?;
+                let (in_file, is_last) = partitions.next(&mut sorted, context)?;
+                match &in_file {
+                    None if partitions.rows.is_empty() => break,
+                    None => pass.compute(
+                        plan,
+                        Place::Memory(&partitions.rows),
+                        &place,
+                        &mut results,
+                        &mut partitions.account,
+                        context,
+                    )?,
+                    Some(rows) => {
+                        pass.compute(plan, Place::File(rows), &place, &mut results, &mut partitions.account, context)?;
                     }
                 }
-                partitions.account.clear();
-                if is_last {
-                    break;
+                match in_file {
+                    None => {
+                        for row in partitions.rows.iter_mut() {
+                            if !take(std::mem::take(row), &mut results)? {
+                                return Ok(());
+                            }
+                        }
+                        partitions.rows.clear();
+                    }
+                    Some(rows) => rows.for_each(&mut |row| {
+                        go_on = take(row, &mut results)?;
+                        Ok(go_on)
+                    })?,
                 }
+                results.iter_mut().for_each(Results::clear);
+                partitions.account.clear();
+                go_on &= !is_last;
             }
             sorter = next_sorter;
         }
@@ -133,39 +166,53 @@ struct Partitions<'a> {
     pass: &'a Pass<'a>,
     /// The first row of the next partition.
     first: Option<WindowRow>,
+    /// The rows of the partition, if they fit into memory.
+    rows: Pile<Vec<WindowRow>>,
     account: Account<'a>,
 }
 
 impl Partitions<'_> {
-    /// Appends the rows of the next partition; true: it is the last.
-    fn next(
-        &mut self,
-        sorted: &mut Sorted<WindowRow>,
-        rows: &mut Vec<WindowRow>,
-        context: &EvalContext<'_>,
-    ) -> Result<bool> {
+    /// Fetches the rows of the next partition, which are in a file if there is no memory for them. True: it is the last.
+    fn next(&mut self, sorted: &mut Sorted<WindowRow>, context: &EvalContext<'_>) -> Result<(Option<FileRows>, bool)> {
         let width = self.pass.width;
         let compare = self.pass.compare();
         // What was never in a file is accounted for by the sort.
         let is_counted = matches!(sorted, Sorted::Merge(_));
-        rows.extend(self.first.take());
+        let mut writer: Option<FileWriter> = None;
+        let mut keys: Vec<Value> = Vec::new();
+        self.rows.extend(self.first.take());
+        let mut is_last = true;
+        let mut number = 0_usize;
         while let Some(row) = sorted.next(&compare, context.session)? {
-            if rows.len() % INTERRUPT_EVERY == INTERRUPT_EVERY - 1 && context.session.is_interrupted() {
+            number += 1;
+            if number.is_multiple_of(INTERRUPT_EVERY) && context.session.is_interrupted() {
                 return Err(Error::interrupted());
             }
-            let is_other = rows.first().is_some_and(|first: &WindowRow| {
-                compare_keys(&first.keys[..width], &row.keys[..width], &self.pass.by[..width]) != Ordering::Equal
+            let first = self.rows.first().map(|first| &first.keys).or(writer.as_ref().map(|_| &keys));
+            let is_other = first.is_some_and(|first| {
+                compare_keys(&first[..width], &row.keys[..width], &self.pass.by[..width]) != Ordering::Equal
             });
             if is_other {
                 self.first = Some(row);
-                return Ok(false);
+                is_last = false;
+                break;
             }
-            if is_counted {
-                self.account.add(row.bytes())?;
+            if let Some(writer) = &mut writer {
+                writer.push(&row)?;
+            } else if !is_counted || self.account.fits(row.bytes()) {
+                self.rows.push(row);
+            } else {
+                self.account.clear();
+                keys.clone_from(&row.keys);
+                let writer = writer.insert(FileWriter::new(&mut self.account)?);
+                for row in self.rows.iter() {
+                    writer.push(row)?;
+                }
+                writer.push(&row)?;
+                self.rows = Pile::default();
             }
-            rows.push(row);
         }
-        Ok(true)
+        Ok((writer.map(FileWriter::finish).transpose()?, is_last))
     }
 }
 
@@ -191,27 +238,29 @@ impl Pass<'_> {
     fn compute(
         &self,
         plan: &WindowPlan,
-        rows: &mut [WindowRow],
+        rows: Place<'_>,
         place: &[u16],
+        results: &mut [Results],
         account: &mut Account<'_>,
         context: &EvalContext<'_>,
     ) -> Result<()> {
-        for at in &self.calls {
+        for (at, results) in self.calls.iter().zip(results) {
             let call = &plan.calls[*at];
-            let results = compute(call, &Partition::new(rows, self.width, &call.order, place), context)?;
-            for (value, row) in results.into_iter().zip(rows.iter_mut()) {
-                account.add(row_bytes(std::slice::from_ref(&value)))?;
-                row.windows[*at] = value;
-            }
+            let partition = Partition::new(rows, self.width, &call.order, place, context.session);
+            compute(call, &partition, context, &mut |value| results.push(value, account))?;
+            results.finish()?;
         }
         Ok(())
     }
 }
 
-fn compute(call: &WindowCall, partition: &Partition<'_>, context: &EvalContext<'_>) -> Result<Vec<Value>> {
+/// Takes the result of the next row.
+type Put<'p> = dyn FnMut(Value) -> Result<()> + 'p;
+
+fn compute(call: &WindowCall, partition: &Partition<'_>, context: &EvalContext<'_>, put: &mut Put<'_>) -> Result<()> {
     match &call.function {
-        Function::Aggregate(aggregate) => aggregate::compute(call, aggregate, partition, context),
-        _ => values::compute(call, partition, context),
+        Function::Aggregate(aggregate) => aggregate::compute(call, aggregate, partition, context, put),
+        _ => values::compute(call, partition, context, put),
     }
 }
 

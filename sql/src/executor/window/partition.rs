@@ -1,65 +1,134 @@
 //! The rows of one partition in their order, and which of them are peers: equal by that order.
+//!
+//! Rows are in memory, or in a file, of which the parts that were read last are in memory. Functions go through a partition
+//! with a few rows in view at a time (the current one, the ends of its frame, one at a distance), so each reads the file once
+//! or twice.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use format::value::Value;
+use super::file::FileRows;
+use super::row::{PartitionRow, RowOfPartition, WindowRow};
+use crate::error::{Error, Result};
+use crate::expression::{Datum, Expr, SessionState, order};
 
-use super::row::{KeptRow, WindowRow};
-use crate::expression::{Datum, Expr, order};
+/// Where the rows are.
+#[derive(Clone, Copy)]
+pub enum Place<'p> {
+    Memory(&'p [WindowRow]),
+    File(&'p FileRows),
+}
+
+/// How many rows are looked at before the statement looks whether it was killed.
+const INTERRUPT_EVERY: u32 = 64;
 
 pub struct Partition<'p> {
     /// Behind `width` parts of the partition their keys have those of the order.
-    rows: &'p [WindowRow],
+    rows: Place<'p>,
     width: usize,
     pub order: &'p [(Expr, bool)],
     place: &'p [u16],
-    /// Where each group of peers begins, and the end of the last.
-    groups: Vec<usize>,
+    session: &'p dyn SessionState,
+    looked_at: Cell<u32>,
+}
+
+/// The peers of one row after the other.
+#[derive(Default)]
+pub struct Peers {
+    group: Range<usize>,
+    /// Groups before this one.
+    number: usize,
 }
 
 impl<'p> Partition<'p> {
-    pub fn new(rows: &'p [WindowRow], width: usize, order: &'p [(Expr, bool)], place: &'p [u16]) -> Partition<'p> {
-        let mut partition = Partition { rows, width, order, place, groups: vec![0] };
-        for at in 1..rows.len() {
-            if !partition.are_peers(at - 1, at) {
-                partition.groups.push(at);
-            }
-        }
-        partition.groups.push(rows.len());
-        partition
+    pub fn new(
+        rows: Place<'p>,
+        width: usize,
+        order: &'p [(Expr, bool)],
+        place: &'p [u16],
+        session: &'p dyn SessionState,
+    ) -> Partition<'p> {
+        Partition { rows, width, order, place, session, looked_at: Cell::new(0) }
     }
 
     pub fn len(&self) -> usize {
-        self.rows.len()
+        match self.rows {
+            Place::Memory(rows) => rows.len(),
+            Place::File(rows) => rows.len(),
+        }
     }
 
-    pub fn row(&self, at: usize) -> KeptRow<'p> {
-        KeptRow { place: self.place, kept: &self.rows[at] }
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self.rows, Place::Memory(_))
+    }
+
+    /// Called for each row that is looked at.
+    pub fn look(&self) -> Result<()> {
+        let looked_at = self.looked_at.get().wrapping_add(1);
+        self.looked_at.set(looked_at);
+        match looked_at.is_multiple_of(INTERRUPT_EVERY) && self.session.is_interrupted() {
+            true => Err(Error::interrupted()),
+            false => Ok(()),
+        }
+    }
+
+    pub fn row(&self, at: usize) -> Result<PartitionRow<'p>> {
+        self.look()?;
+        let row = match self.rows {
+            Place::Memory(rows) => RowOfPartition::Memory(&rows[at]),
+            Place::File(rows) => rows.row(at)?,
+        };
+        Ok(PartitionRow { place: self.place, row })
     }
 
     /// The value of the only expression of the order.
-    pub fn key(&self, at: usize) -> &'p Value {
-        &self.rows[at].keys[self.width]
+    pub fn key<'r>(&self, row: &'r PartitionRow<'_>) -> Datum<'r> {
+        Datum::from(&row.kept().keys[self.width])
     }
 
     /// How the key of a row compares with a value, in the order's direction.
-    pub fn compare_key(&self, at: usize, value: &Datum<'_>) -> Ordering {
+    pub fn compare_key(&self, at: usize, value: &Datum<'_>) -> Result<Ordering> {
         let (expr, descending) = &self.order[0];
-        let compared = order(&Datum::from(self.key(at)), value, expr.ty.collation);
-        if *descending { compared.reverse() } else { compared }
+        let compared = order(&self.key(&self.row(at)?), value, expr.ty.collation);
+        Ok(if *descending { compared.reverse() } else { compared })
     }
 
-    fn are_peers(&self, a: usize, b: usize) -> bool {
-        let (a, b) = (&self.rows[a].keys[self.width..], &self.rows[b].keys[self.width..]);
-        let equal = |((a, b), (expr, _)): ((&Value, &Value), &(Expr, bool))| {
-            order(&Datum::from(a), &Datum::from(b), expr.ty.collation) == Ordering::Equal
-        };
-        a.iter().zip(b).zip(self.order).all(equal)
+    fn are_peers(&self, a: &PartitionRow<'_>, b: &PartitionRow<'_>) -> bool {
+        let (a, b) = (&a.kept().keys[self.width..], &b.kept().keys[self.width..]);
+        a.iter()
+            .zip(b)
+            .zip(self.order)
+            .all(|((a, b), (expr, _))| order(&Datum::from(a), &Datum::from(b), expr.ty.collation) == Ordering::Equal)
+    }
+}
+
+impl Peers {
+    /// The peers of the next row, or of the same.
+    pub fn of(&mut self, at: usize, partition: &Partition<'_>) -> Result<Range<usize>> {
+        if !self.group.contains(&at) {
+            self.number += usize::from(at > 0);
+            let mut end = at + 1;
+            if partition.order.is_empty() {
+                end = partition.len();
+            } else if end < partition.len() {
+                let mut last = partition.row(at)?;
+                while end < partition.len() {
+                    let next = partition.row(end)?;
+                    if !partition.are_peers(&last, &next) {
+                        break;
+                    }
+                    last = next;
+                    end += 1;
+                }
+            }
+            self.group = at..end;
+        }
+        Ok(self.group.clone())
     }
 
-    /// The groups of peers, in order.
-    pub fn peer_groups(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        self.groups.windows(2).map(|bounds| bounds[0]..bounds[1])
+    /// How many groups of peers there are before the current one.
+    pub fn number(&self) -> usize {
+        self.number
     }
 }

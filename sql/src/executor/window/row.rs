@@ -1,5 +1,7 @@
 //! A row that is kept until all window functions have their results.
 
+use std::rc::Rc;
+
 use format::value::Value;
 
 use crate::error::Result;
@@ -8,6 +10,7 @@ use crate::executor::sorter::Record;
 use crate::expression::{Datum, Fields};
 use crate::temporary::values::{Source, write_values};
 
+#[derive(Default)]
 pub struct WindowRow {
     /// The parts of its partition and of the order, of the functions that are computed next.
     pub keys: Vec<Value>,
@@ -36,6 +39,42 @@ impl Record for WindowRow {
             aggregates: source.new_values()?,
             windows: source.new_values()?,
         })
+    }
+}
+
+/// A row of a partition, wherever that is.
+pub enum RowOfPartition<'p> {
+    Memory(&'p WindowRow),
+    /// One of a chunk's.
+    File(Rc<[WindowRow]>, usize),
+}
+
+/// The same as what expressions are evaluated on.
+pub struct PartitionRow<'p> {
+    pub place: &'p [u16],
+    pub row: RowOfPartition<'p>,
+}
+
+impl PartitionRow<'_> {
+    pub fn kept(&self) -> &WindowRow {
+        match &self.row {
+            RowOfPartition::Memory(row) => row,
+            RowOfPartition::File(rows, at) => &rows[*at],
+        }
+    }
+}
+
+impl Fields for PartitionRow<'_> {
+    fn field(&self, slot: usize) -> Datum<'_> {
+        self.kept().values.get(self.place[slot] as usize).map_or(Datum::Null, Datum::from)
+    }
+
+    fn aggregate(&self, index: usize) -> Datum<'_> {
+        self.kept().aggregates.get(index).map_or(Datum::Null, Datum::from)
+    }
+
+    fn window(&self, index: usize) -> Datum<'_> {
+        self.kept().windows.get(index).map_or(Datum::Null, Datum::from)
     }
 }
 

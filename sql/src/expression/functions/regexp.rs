@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
     }
 
     /// The occurrence from an offset on; 1 is the first.
-    fn occurrence(&self, from: usize, occurrence: i64) -> Result<Option<Span>> {
+    fn occurrence(&self, call: &Call<'_>, from: usize, occurrence: i64) -> Result<Option<Span>> {
         let mut at = from;
         let mut left = occurrence.max(1);
         loop {
@@ -150,6 +150,7 @@ impl<'a> Search<'a> {
             if at > self.text.len() {
                 return Ok(None);
             }
+            look(call, left)?;
         }
     }
 
@@ -159,6 +160,14 @@ impl<'a> Search<'a> {
             return end;
         }
         end + self.charset.decode_char(&self.text[end..]).map_or(1, |(_, length)| length)
+    }
+}
+
+/// Looks now and then whether the statement was killed: a long text has many matches, each of which may take many steps.
+fn look(call: &Call<'_>, number: i64) -> Result<()> {
+    match number % 64 == 0 && call.context.session.is_interrupted() {
+        true => Err(Error::interrupted()),
+        false => Ok(()),
     }
 }
 
@@ -203,7 +212,7 @@ fn regexp_instr<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         1 => true,
         _ => return Err(Error::wrong_arguments("regexp_instr")),
     };
-    let found = search.occurrence(search.offset(position)?, occurrence)?;
+    let found = search.occurrence(call, search.offset(position)?, occurrence)?;
     Ok(Datum::Int(found.map_or(0, |(start, end)| {
         let at = if behind { end } else { start };
         search.charset.char_count(&search.text[..at]) as i64 + 1
@@ -214,7 +223,7 @@ fn regexp_substr<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let search = not_null!(Search::read(call, 4)?);
     let position = not_null!(optional(call, 2, 1)?);
     let occurrence = not_null!(optional(call, 3, 1)?);
-    let found = search.occurrence(search.offset(position)?, occurrence)?;
+    let found = search.occurrence(call, search.offset(position)?, occurrence)?;
     Ok(found.map_or(Datum::Null, |(start, end)| result(call, search.text[start..end].to_vec())))
 }
 
@@ -230,6 +239,7 @@ fn regexp_replace<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     while let Some(captures) = search.regex.captures_at(&search.text, at)? {
         let Some(Some((start, end))) = captures.first().copied() else { break };
         number += 1;
+        look(call, number)?;
         out.extend_from_slice(&search.text[at..start]);
         if occurrence <= 0 || number == occurrence {
             expand(&replacement, &search.text, &captures, call.context.max_allowed_packet_bytes, &mut out)?;

@@ -52,28 +52,61 @@ fn json_contains<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let target = not_null!(document(call, 0)?);
     let candidate = not_null!(document(call, 1)?);
     if !call.has(2) {
-        return Ok(contains(&target, &candidate).into());
+        return Ok(contains(&target, &candidate, &mut look_at(call))?.into());
     }
     let path = not_null!(single_path(call, 2)?);
     match path.find(&target).first() {
-        Some(place) => Ok(contains(place, &candidate).into()),
+        Some(place) => Ok(contains(place, &candidate, &mut look_at(call))?.into()),
         None => Ok(Datum::Null),
     }
 }
 
-/// Whether all of a value is part of another one.
-fn contains(target: &Json, candidate: &Json) -> bool {
-    match (target, candidate) {
-        (Json::Object(_), Json::Object(members)) => members.iter().all(|(name, value)| match target.member(name) {
-            Some(other) => contains(other, value),
-            None => false,
-        }),
-        (Json::Array(parts), Json::Array(elements)) => {
-            elements.iter().all(|element| parts.iter().any(|part| contains(part, element)))
+/// Called for each pair of values that are compared, of which two long arrays have very many: now and then it looks whether
+/// the statement was killed.
+fn look_at<'c>(call: &'c Call<'_>) -> impl FnMut() -> Result<()> + 'c {
+    let mut looked_at = 0_u32;
+    move || {
+        looked_at = looked_at.wrapping_add(1);
+        match looked_at.is_multiple_of(1024) && call.context.session.is_interrupted() {
+            true => Err(Error::interrupted()),
+            false => Ok(()),
         }
-        (Json::Array(parts), _) => parts.iter().any(|part| contains(part, candidate)),
-        _ => target.compare(candidate) == Ordering::Equal,
     }
+}
+
+/// Whether all of a value is part of another one.
+fn contains(target: &Json, candidate: &Json, look: &mut dyn FnMut() -> Result<()>) -> Result<bool> {
+    look()?;
+    match (target, candidate) {
+        (Json::Object(_), Json::Object(members)) => {
+            for (name, value) in members {
+                let Some(other) = target.member(name) else { return Ok(false) };
+                if !contains(other, value, look)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Json::Array(parts), Json::Array(elements)) => {
+            for element in elements {
+                if !is_in(parts, element, look)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Json::Array(parts), _) => is_in(parts, candidate, look),
+        _ => Ok(target.compare(candidate) == Ordering::Equal),
+    }
+}
+
+fn is_in(parts: &[Json], candidate: &Json, look: &mut dyn FnMut() -> Result<()>) -> Result<bool> {
+    for part in parts {
+        if contains(part, candidate, look)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn json_contains_path<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
