@@ -10,6 +10,8 @@
 
 use std::cmp::Ordering;
 
+use format::value::Value;
+
 use super::Environment;
 use super::memory::{Account, Purpose, row_bytes};
 use super::parts::{self, LEVELS, Parts};
@@ -22,7 +24,6 @@ use crate::planner::logical::Rollup;
 use crate::planner::{GroupPlan, SelectPlan};
 use crate::temporary::values::{Source, write_bytes, write_value, write_values};
 use crate::temporary::{Pile, Stream};
-use format::value::Value;
 
 /// What a group takes beside its key, its values and its aggregates.
 const GROUP_BYTES: u64 = 96;

@@ -218,7 +218,7 @@ fn new_row(
         key.extend_from_slice(&(stored.len() as u32).to_le_bytes());
         key.extend_from_slice(stored);
     }
-    Ok(found.seen.insert(key, context.session)?.then(|| row.clone()))
+    Ok(found.seen.insert(&key, context.session)?.then(|| row.clone()))
 }
 
 /// The bytes of a hidden key.

@@ -13,28 +13,26 @@
 //! (`sql/tests/spilling.rs`).
 
 use std::cmp::Ordering;
-use std::hash::BuildHasher;
-
-use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::memory::{Account, Memory, Purpose, out_of_memory};
 use super::sorter::{Merge, Record};
 use crate::error::Result;
 use crate::expression::SessionState;
+use crate::key_table::{KeyTable, hash};
 use crate::temporary::sort::sort_by;
 use crate::temporary::stream::BUFFER_BYTES;
 use crate::temporary::values::Source;
-use crate::temporary::{Pile, Position, Reader, Stream, Writer};
+use crate::temporary::{Position, Reader, Stream, Writer};
 
 /// How many runs of a level become one of the next.
 const MERGED: usize = 8;
 
 /// What a key takes in memory beside its bytes.
-const ENTRY_BYTES: u64 = 48;
+const ENTRY_BYTES: u64 = 40;
 
 /// See the module header.
 pub struct KeySet<'m> {
-    memory: Pile<FxHashSet<Box<[u8]>>>,
+    memory: KeyTable,
     account: Account<'m>,
     levels: Vec<Vec<Run>>,
     /// Of filters and indexes.
@@ -133,7 +131,7 @@ impl Run {
 impl<'m> KeySet<'m> {
     pub fn new(memory: &'m Memory<'m>) -> KeySet<'m> {
         KeySet {
-            memory: Pile::default(),
+            memory: KeyTable::default(),
             account: memory.account_for(Purpose::Table),
             levels: Vec::new(),
             guides: memory.account(),
@@ -142,20 +140,20 @@ impl<'m> KeySet<'m> {
     }
 
     /// Whether the key is new.
-    pub fn insert(&mut self, key: Vec<u8>, session: &dyn SessionState) -> Result<bool> {
+    pub fn insert(&mut self, key: &[u8], session: &dyn SessionState) -> Result<bool> {
         if !self.levels.is_empty() {
-            let hash = FxBuildHasher.hash_one(&key[..]);
+            let hash = hash(key);
             for run in self.levels.iter_mut().flatten() {
-                if run.has(hash, &key, &mut self.record)? {
+                if run.has(hash, key, &mut self.record)? {
                     return Ok(false);
                 }
             }
         }
-        let bytes = key.len() as u64 + ENTRY_BYTES;
-        if !self.memory.insert(key.into()) {
+        let (_, is_new) = self.memory.insert(key);
+        if !is_new {
             return Ok(false);
         }
-        if !self.account.fits(bytes) {
+        if !self.account.fits(key.len() as u64 + ENTRY_BYTES) {
             self.end_run(session)?;
         }
         Ok(true)
@@ -163,11 +161,13 @@ impl<'m> KeySet<'m> {
 
     /// Writes the keys in memory as a run.
     fn end_run(&mut self, session: &dyn SessionState) -> Result<()> {
-        let hashed = |key: Box<[u8]>| Hashed { hash: FxBuildHasher.hash_one(&key[..]), key };
-        let mut keys: Vec<Hashed> = self.memory.drain().map(hashed).collect();
-        sort_by(&mut keys, || session.is_interrupted(), compare)?;
-        let (count, mut keys) = (keys.len(), keys.into_iter());
-        let run = self.write(count, &mut || Ok(keys.next()))?;
+        let keys = std::mem::take(&mut self.memory);
+        let mut order: Vec<(u64, usize)> = (0..keys.len()).map(|number| (hash(keys.key(number)), number)).collect();
+        sort_by(&mut order, || session.is_interrupted(), |one, other| one.0.cmp(&other.0))?;
+        let mut order = order.into_iter();
+        let run = self.write(keys.len(), &mut || {
+            Ok(order.next().map(|(hash, number)| Hashed { hash, key: keys.key(number).into() }))
+        })?;
         self.account.clear();
         self.add(0, run)?;
         let mut level = 0;
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_filter_is_seldom_wrong() {
         let mut filter = Filter::new(10_000);
-        let hash = |number: u64| FxBuildHasher.hash_one(&number.to_be_bytes()[..]);
+        let hash = |number: u64| hash(&number.to_be_bytes());
         (0..10_000).for_each(|number| filter.insert(hash(number)));
         assert!((0..10_000).all(|number| filter.may_have(hash(number))));
         let wrong = (10_000..110_000).filter(|number| filter.may_have(hash(*number))).count();

@@ -50,7 +50,7 @@ pub fn run_recursive(
             for (value, collation) in row.iter().zip(&collations) {
                 group_key(&Datum::from(value), *collation, &mut key);
             }
-            if !seen.insert(key, context.session)? {
+            if !seen.insert(&key, context.session)? {
                 return Ok(true);
             }
         }
