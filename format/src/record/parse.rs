@@ -153,7 +153,7 @@ impl<const VERSIONS: bool> Fields<'_, VERSIONS> {
 impl<const VERSIONS: bool> Iterator for Fields<'_, VERSIONS> {
     type Item = Result<Field>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Result<Field>> {
         (self.index < self.end).then(|| self.parse())
     }

@@ -4,6 +4,7 @@
 //! rows in memory, as many as there is memory for | the rest, in the order in which it was found, in a temporary file
 //! ```
 
+use format::ids::{RollPtr, TrxId};
 use format::value::Value;
 use storage::Row;
 
@@ -11,7 +12,7 @@ use super::memory::{Account, Memory, Purpose, row_bytes};
 use super::sorter::Record;
 use super::stored::Stored;
 use crate::error::{Error, Result};
-use crate::temporary::values::{Source, write_values};
+use crate::temporary::values::{Source, write_bytes, write_values};
 use crate::temporary::{Pile, Writer};
 
 /// A row that is to be changed.
@@ -47,20 +48,62 @@ impl Record for FoundRow {
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        self.row.write(out);
+        write_row(&self.row, out);
         self.values.write(out);
         write_values(&self.others, out);
     }
 
     fn read(record: &[u8]) -> Result<FoundRow> {
-        let damaged = || Error::internal("a temporary file ends within a row");
-        let (row, rest) = Row::read(record).ok_or_else(damaged)?;
-        let mut source = Source(rest);
+        let mut source = Source(record);
+        let row = read_row(&mut source)?;
         let values = Stored::read(&mut source)?;
         let mut others = Vec::new();
         source.values(&mut others)?;
         Ok(FoundRow { row, values, others })
     }
+}
+
+/// What a column has in a record: nothing, NULL, or a value.
+const ABSENT: u8 = 0;
+const NULL: u8 = 1;
+const VALUE: u8 = 2;
+
+/// Appends all of a row but where storage found it.
+fn write_row(row: &Row, out: &mut Vec<u8>) {
+    out.extend(row.row_id.to_le_bytes());
+    out.extend(row.trx_id.0.to_le_bytes());
+    out.extend(row.roll_ptr.0.to_le_bytes());
+    out.extend(row.partition.to_le_bytes());
+    out.extend((row.column_count() as u32).to_le_bytes());
+    for column in 0..row.column_count() {
+        match row.has(column).then(|| row.get(column)) {
+            None => out.push(ABSENT),
+            Some(None) => out.push(NULL),
+            Some(Some(value)) => {
+                out.push(VALUE);
+                write_bytes(value, out);
+            }
+        }
+    }
+}
+
+fn read_row(record: &mut Source<'_>) -> Result<Row> {
+    let (row_id, trx_id, roll_ptr, partition) = (record.u64()?, record.u64()?, record.u64()?, record.u32()?);
+    let columns = record.u32()? as usize;
+    if columns > record.0.len() {
+        return Err(Error::internal("a temporary file ends within a row"));
+    }
+    let mut row = Row::new();
+    row.clear(columns);
+    (row.row_id, row.trx_id, row.roll_ptr, row.partition) = (row_id, TrxId(trx_id), RollPtr(roll_ptr), partition);
+    for column in 0..columns {
+        match record.u8()? {
+            ABSENT => {}
+            NULL => row.set(column, None),
+            _ => row.set(column, Some(record.bytes()?)),
+        }
+    }
+    Ok(row)
 }
 
 impl<'m> FoundRows<'m> {
@@ -103,5 +146,33 @@ impl<'m> FoundRows<'m> {
             visit(FoundRow::read(&self.record)?)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_comes_back_from_its_record_and_from_no_part_of_it() {
+        let mut row = Row::new();
+        row.clear(5);
+        (row.row_id, row.trx_id, row.roll_ptr, row.partition) = (7, TrxId(8), RollPtr(9), 3);
+        row.set(4, Some(b"abc"));
+        row.set(0, None);
+        row.set(2, Some(b""));
+        row.set(4, Some(b"longer"));
+        let found = FoundRow { others: vec![Value::Int(5)], ..FoundRow::of(row) };
+        let mut record = Vec::new();
+        found.write(&mut record);
+        let copy = FoundRow::read(&record).unwrap();
+        let row = &copy.row;
+        assert_eq!((row.row_id, row.trx_id, row.roll_ptr, row.partition), (7, TrxId(8), RollPtr(9), 3));
+        assert_eq!((row.get(0), row.get(2), row.get(4)), (None, Some(&b""[..]), Some(&b"longer"[..])));
+        assert!(!row.has(1) && !row.has(3) && row.column_count() == 5);
+        assert_eq!(copy.others, [Value::Int(5)]);
+        for short in 0..record.len() {
+            assert!(FoundRow::read(&record[..short]).is_err(), "{short}");
+        }
     }
 }

@@ -237,7 +237,7 @@ fn row_id(field: &Field, page: &[u8]) -> u64 {
     field.of(page).map_or(0, |bytes| bytes.iter().fold(0, |id, byte| id << 8 | u64::from(*byte)))
 }
 
-#[inline]
+#[inline(always)]
 fn set(ctx: &Context<'_>, page: &[u8], field: &Field, column: usize, row: &mut Row) -> Result<()> {
     if !field.external {
         row.set(column, field.of(page));

@@ -218,51 +218,6 @@ impl Row {
         self.place = other.place;
         self.partition = other.partition;
     }
-
-    /// Appends the row as bytes that [`Row::read`] understands: numbers (row id, transaction, roll pointer, partition,
-    /// columns), then per column its length, and the bytes of all of them. Where it was found is not among them.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        out.extend(self.row_id.to_le_bytes());
-        out.extend(self.trx_id.0.to_le_bytes());
-        out.extend(self.roll_ptr.0.to_le_bytes());
-        out.extend(self.partition.to_le_bytes());
-        out.extend((self.fields.len() as u32).to_le_bytes());
-        for field in &self.fields {
-            out.extend(field.bytes.to_le_bytes());
-        }
-        for field in self.fields.iter().filter(|field| field.bytes < ABSENT) {
-            out.extend_from_slice(&self.bytes[field.offset as usize..][..field.bytes as usize]);
-        }
-    }
-
-    /// The row that [`Row::write`] has written at the beginning of some bytes, and what is behind it. None: they are too
-    /// short.
-    pub fn read(bytes: &[u8]) -> Option<(Row, &[u8])> {
-        let (row_id, bytes) = bytes.split_first_chunk()?;
-        let (trx_id, bytes) = bytes.split_first_chunk()?;
-        let (roll_ptr, bytes) = bytes.split_first_chunk()?;
-        let (partition, bytes) = bytes.split_first_chunk()?;
-        let (columns, bytes) = bytes.split_first_chunk()?;
-        let (lengths, mut bytes) = bytes.split_at_checked(u32::from_le_bytes(*columns) as usize * 4)?;
-        let mut row = Row {
-            row_id: u64::from_le_bytes(*row_id),
-            trx_id: TrxId(u64::from_le_bytes(*trx_id)),
-            roll_ptr: RollPtr(u64::from_le_bytes(*roll_ptr)),
-            partition: u32::from_le_bytes(*partition),
-            ..Row::default()
-        };
-        for length in lengths.as_chunks().0 {
-            let length = u32::from_le_bytes(*length);
-            let offset = row.bytes.len() as u32;
-            if length < ABSENT {
-                let (column, rest) = bytes.split_at_checked(length as usize)?;
-                row.bytes.extend_from_slice(column);
-                bytes = rest;
-            }
-            row.fields.push(Field { offset, bytes: length });
-        }
-        Some((row, bytes))
-    }
 }
 
 #[cfg(test)]
@@ -290,28 +245,5 @@ mod tests {
         let mut copy = Row::new();
         copy.copy_from(&row);
         assert_eq!(copy.get(2), Some(&b"abc"[..]));
-    }
-
-    #[test]
-    fn a_row_comes_back_from_its_bytes_and_from_no_part_of_them() {
-        let mut row = Row::new();
-        row.clear(5);
-        (row.row_id, row.trx_id, row.roll_ptr, row.partition) = (7, TrxId(8), RollPtr(9), 3);
-        row.set(4, Some(b"abc"));
-        row.set(0, None);
-        row.set(2, Some(b""));
-        row.set(4, Some(b"longer"));
-        let mut bytes = Vec::new();
-        row.write(&mut bytes);
-        let length = bytes.len();
-        bytes.extend(b"rest");
-        let (copy, rest) = Row::read(&bytes).unwrap();
-        assert_eq!(rest, b"rest");
-        assert_eq!((copy.row_id, copy.trx_id, copy.roll_ptr, copy.partition), (7, TrxId(8), RollPtr(9), 3));
-        assert_eq!((copy.get(0), copy.get(2), copy.get(4)), (None, Some(&b""[..]), Some(&b"longer"[..])));
-        assert!(!copy.has(1) && !copy.has(3) && copy.column_count() == 5);
-        for short in 0..length {
-            assert!(Row::read(&bytes[..short]).is_none(), "{short}");
-        }
     }
 }
