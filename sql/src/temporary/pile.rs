@@ -4,7 +4,6 @@
 //! has ended, or was killed, does not wait for that. The budget has the memory back at once: what is being freed was within a
 //! statement's limits, and is freed faster than other rows are made.
 
-use std::collections::HashSet;
 use std::mem::needs_drop;
 use std::ops::{Deref, DerefMut};
 use std::thread;
@@ -25,12 +24,6 @@ impl<T: Send + 'static> Collected for Vec<T> {
 }
 
 impl<T: Send + 'static> Collected for std::vec::IntoIter<T> {
-    fn count(&self) -> usize {
-        if needs_drop::<T>() { self.len() } else { 0 }
-    }
-}
-
-impl<T: Send + 'static, S: Default + Send + 'static> Collected for HashSet<T, S> {
     fn count(&self) -> usize {
         if needs_drop::<T>() { self.len() } else { 0 }
     }

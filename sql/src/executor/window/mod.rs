@@ -123,20 +123,12 @@ impl<'a> Windows<'a> {
             while go_on {
                 environment.tick(context)?;
                 let (in_file, is_last) = partitions.next(&mut sorted, context)?;
-                match &in_file {
+                let rows = match &in_file {
                     None if partitions.rows.is_empty() => break,
-                    None => pass.compute(
-                        plan,
-                        Place::Memory(&partitions.rows),
-                        &place,
-                        &mut results,
-                        &mut partitions.account,
-                        context,
-                    )?,
-                    Some(rows) => {
-                        pass.compute(plan, Place::File(rows), &place, &mut results, &mut partitions.account, context)?;
-                    }
-                }
+                    None => Place::Memory(&partitions.rows),
+                    Some(rows) => Place::File(rows),
+                };
+                pass.compute(plan, rows, &place, &mut results, &mut partitions.account, context)?;
                 match in_file {
                     None => {
                         for row in partitions.rows.iter_mut() {
