@@ -175,6 +175,7 @@ fn complete(
     let mut definition = TableDefinition { database: database.into(), name: name.into(), ..definition };
     let added = foreign_key::add(context, &mut definition, keys)?;
     definition.indexes.extend(added);
+    definition.indexes = index::in_order(std::mem::take(&mut definition.indexes), &definition.columns);
     check::add(context, &mut definition, &create.checks, create.temporary)?;
     check::check_foreign_keys(&definition)?;
     check_counts(&definition)?;
