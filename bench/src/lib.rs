@@ -44,3 +44,4 @@ pub mod replication;
 pub mod suite;
 pub mod tpcc;
 pub mod tpch;
+pub mod turmoil;

@@ -10,6 +10,7 @@
 //! bench bank       transfers while the server is killed; no sum is wrong, nothing is lost
 //! bench ddl        sessions that alter one table at a time, with KILL and kill -9; no change is lost
 //! bench definitions  definitions of every kind, with KILL and kill -9; nothing is lost or half done, and the log has the same
+//! bench turmoil    rows and their tables change at once, with KILL and kill -9; rows are the same by every way, and on a replica
 //! bench tpcc       TPC-C's consistency conditions after kill -9 under load
 //! bench tpch     TPC-H's 22 queries beside MariaDB, compressed tables, data after the specification
 //! bench files    SELECT ... INTO OUTFILE and LOAD DATA, crosswise with MariaDB
@@ -98,6 +99,8 @@ enum Verb {
     Ddl(bench::ddl::Arguments),
     /// Definitions of every kind by several sessions, beside KILL and kill -9.
     Definitions(bench::definitions::Arguments),
+    /// Rows and their tables change at once, beside KILL and kill -9: rows are the same by every way, and on a replica.
+    Turmoil(bench::turmoil::Arguments),
     /// TPC-C's consistency conditions 1 to 4 on a small warehouse, after kill -9 under load.
     Tpcc(bench::tpcc::Arguments),
     /// TPC-H's data and queries on both servers: equal answers, seconds, ratios.
@@ -152,6 +155,7 @@ fn main() -> ExitCode {
         Verb::Bank(arguments) => bench::bank::run(&arguments),
         Verb::Ddl(arguments) => bench::ddl::run(&arguments),
         Verb::Definitions(arguments) => bench::definitions::run(&arguments),
+        Verb::Turmoil(arguments) => bench::turmoil::run(&arguments),
         Verb::Tpcc(arguments) => bench::tpcc::run(&arguments),
         Verb::Online(arguments) => bench::online::run(&arguments),
         Verb::Tpch(arguments) => bench::tpch::run(&arguments),
