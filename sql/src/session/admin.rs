@@ -343,7 +343,10 @@ impl Session {
                 FlushItem::Tables { tables, for_export: true, .. } => self.flush_for_export(tables)?,
                 FlushItem::Tables { tables, read_lock: true, .. } if tables.is_empty() => self.take_read_lock()?,
                 FlushItem::Tables { tables, read_lock: true, .. } => self.flush_with_read_lock(tables)?,
-                FlushItem::Tables { .. } => self.commit()?,
+                FlushItem::Tables { tables, .. } => {
+                    self.check_flush_under_locks(tables)?;
+                    self.commit()?;
+                }
                 FlushItem::Other(what) if matches!(what.as_str(), "USER_RESOURCES" | "PRIVILEGES") => {
                     self.instance.usage.restart();
                 }

@@ -45,8 +45,12 @@ impl Session {
         }
     }
 
-    /// The same for the end of a transaction.
+    /// The same for the end of a transaction. Who has the global read lock ends what changed nothing that others see, and
+    /// branches, and does not wait for itself.
     pub(super) fn enter_commit(&self) -> Result<bool> {
+        if self.has_read_lock {
+            return Ok(false);
+        }
         self.instance.read_lock.enter(Passage::Commit, &self.process, self.metadata_wait())
     }
 
@@ -91,6 +95,16 @@ impl Session {
             self.leave_change(entered);
         }
         locked
+    }
+
+    /// Whether LOCK TABLES allows FLUSH TABLES of these, or of all: they must be locked for writing, as in MySQL.
+    pub(super) fn check_flush_under_locks(&self, tables: &[TableName]) -> Result<()> {
+        let Some(locked) = &self.locked else { return Ok(()) };
+        for table in tables {
+            locked.check_definition(&self.stored_database(table)?, &table.name, TableUse::Write)?;
+        }
+        let mut all = locked.tables.iter().filter(|_| tables.is_empty());
+        all.try_for_each(|table| locked.check_definition(&table.database, &table.name, TableUse::Write))
     }
 
     /// FLUSH TABLES a, b WITH READ LOCK: as LOCK TABLES ... READ, once no transaction uses them.
@@ -263,7 +277,7 @@ impl Session {
         let Some(locked) = &self.locked else { return Ok(()) };
         let mut wanted = TableUse::Write;
         let tables: Vec<&TableName> = match statement {
-            // A database or a program is no table that could have been locked.
+            // A database, a program or a view is no table that could have been locked.
             Statement::CreateDatabase { .. }
             | Statement::AlterDatabase { .. }
             | Statement::DropDatabase { .. }
@@ -272,7 +286,8 @@ impl Session {
             | Statement::DropRoutine { .. }
             | Statement::CreateEvent(_)
             | Statement::AlterEvent(_)
-            | Statement::DropEvent { .. } => {
+            | Statement::DropEvent { .. }
+            | Statement::DropViews { .. } => {
                 return Err(Error::lock_or_active_transaction());
             }
             Statement::CreateTable(create) => vec![&create.table],

@@ -124,7 +124,8 @@ impl Engine {
                 None => locks.push((lock, wanted)),
             }
         }
-        let tables = MetadataGrant::take_for(GrantOf::Definition, locks, &wait.interrupt, wait.metadata_wait_timeout)?;
+        let (beside, timeout) = (wait.locked_tables.clone(), wait.metadata_wait_timeout);
+        let tables = MetadataGrant::take_beside(beside, GrantOf::Definition, locks, &wait.interrupt, timeout)?;
         Ok(Names { _databases: databases, tables: RefCell::new(tables), _pass: pass })
     }
 

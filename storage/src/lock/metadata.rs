@@ -9,6 +9,7 @@
 //! transaction that changes rows       Write        Read, Write
 //! LOCK TABLES t READ                  read only    Read, read only
 //! DDL that builds beside others       upgradable   Read, Write (or Read alone); not: read only, another DDL statement
+//! DDL that reads a description        Read         Read, Write, read only: the source of CREATE TABLE ... LIKE
 //! LOCK TABLES t WRITE, DDL            alone        nothing
 //!
 //! state word:   bit 63      alone: held or wanted, so new requests wait
@@ -27,7 +28,8 @@
 //! holds the lock does not request it again, and a reader may become a writer even while another session waits for it
 //! to end; so a waiting DDL cannot block the transactions that it waits for on this name. With two names it could: a
 //! transaction that requests a name which a DDL holds, while that DDL waits for a name that the transaction holds, gets
-//! [`Error::Deadlock`].
+//! [`Error::Deadlock`]. So does a DDL statement under LOCK TABLES that needs another name, such as the parent's of a foreign key,
+//! whose holder waits for one of those that LOCK TABLES has; other DDL statements take their names in one order.
 //!
 //! A DDL statement that has its names alone may [open](MetadataGrant::open) them for the time of a long work, to
 //! transactions but to no other DDL statement, and [closes](MetadataGrant::close) them again for its end. Those that want
@@ -345,10 +347,15 @@ pub struct MetadataGrant {
     /// Whether the opened ones are open to readers only.
     keeps_writers_out: bool,
     read_only: Vec<Arc<MetadataLock>>,
+    /// Shared with transactions: only their descriptions are to stay.
+    shared: Vec<Arc<MetadataLock>>,
+    /// What LOCK TABLES holds for the same session: a waiter for one of these waits for the statement, too.
+    beside: Option<Arc<MetadataGrant>>,
     listed: Option<(Arc<NameLocks>, GrantOf)>,
 }
 
-/// What takes names alone.
+/// What takes names alone, and others to read. LOCK TABLES reads rows, which nobody is to change meanwhile; a definition reads
+/// the description of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrantOf {
     Definition,
@@ -358,7 +365,8 @@ pub enum GrantOf {
 impl GrantOf {
     fn mode(self, wanted: TableUse) -> NameLockMode {
         match (wanted, self) {
-            (TableUse::Read, _) => NameLockMode::SharedReadOnly,
+            (TableUse::Read, GrantOf::LockTables) => NameLockMode::SharedReadOnly,
+            (TableUse::Read, GrantOf::Definition) => NameLockMode::SharedRead,
             (TableUse::Write, GrantOf::LockTables) => NameLockMode::SharedNoReadWrite,
             (TableUse::Write, GrantOf::Definition) => NameLockMode::Exclusive,
         }
@@ -373,14 +381,26 @@ impl MetadataGrant {
         MetadataGrant::take_for(GrantOf::Definition, locks, interrupt, limit)
     }
 
-    /// The same, but locks that are only to be read keep out only writers.
+    /// The same, but locks that are only to be read keep out only writers (LOCK TABLES), or only definitions.
     pub fn take_for(
         of: GrantOf,
         locks: Vec<(Arc<MetadataLock>, TableUse)>,
         interrupt: &Interrupt,
         limit: Duration,
     ) -> Result<MetadataGrant> {
+        MetadataGrant::take_beside(None, of, locks, interrupt, limit)
+    }
+
+    /// The same for a session that has names by LOCK TABLES.
+    pub fn take_beside(
+        beside: Option<Arc<MetadataGrant>>,
+        of: GrantOf,
+        locks: Vec<(Arc<MetadataLock>, TableUse)>,
+        interrupt: &Interrupt,
+        limit: Duration,
+    ) -> Result<MetadataGrant> {
         let mut grant = MetadataGrant::default();
+        grant.beside = beside;
         grant.listed = Some((interrupt.names().clone(), of));
         grant.extend(of, locks, interrupt, limit)?;
         Ok(grant)
@@ -397,23 +417,37 @@ impl MetadataGrant {
         let begin = Instant::now();
         for (lock, wanted) in locks {
             self.each(|held| held.queue.lock().awaited.push(lock.clone()));
-            let outcome = match wanted {
-                TableUse::Read => lock.take_read_only(interrupt, begin, limit),
-                TableUse::Write => lock.take_alone(of, interrupt, begin, limit),
+            let deadlock = |queue: &Queue| queue.awaited.iter().any(|awaited| self.holds(awaited));
+            let outcome = match (wanted, of) {
+                (TableUse::Read, GrantOf::LockTables) => lock.take_read_only(interrupt, begin, limit, deadlock),
+                (TableUse::Read, GrantOf::Definition) => lock.take_shared(interrupt, begin, limit, deadlock),
+                (TableUse::Write, _) => lock.take_alone(of, interrupt, begin, limit, deadlock),
             };
             self.each(|held| held.forget_awaited(&lock));
             outcome?;
             interrupt.names().add(address(&*lock), of.mode(wanted));
-            match wanted {
-                TableUse::Read => self.read_only.push(lock),
-                TableUse::Write => self.alone.push(lock),
+            match (wanted, of) {
+                (TableUse::Read, GrantOf::LockTables) => self.read_only.push(lock),
+                (TableUse::Read, GrantOf::Definition) => self.shared.push(lock),
+                (TableUse::Write, _) => self.alone.push(lock),
             }
         }
         Ok(())
     }
 
     fn each(&self, tell: impl Fn(&MetadataLock)) {
-        self.alone.iter().chain(&self.opened).chain(&self.read_only).for_each(|lock| tell(lock));
+        let beside = self.beside.iter().flat_map(|beside| beside.names());
+        self.names().chain(beside).for_each(|lock| tell(lock));
+    }
+
+    fn names(&self) -> impl Iterator<Item = &Arc<MetadataLock>> {
+        self.alone.iter().chain(&self.opened).chain(&self.read_only).chain(&self.shared)
+    }
+
+    /// Whether the session has a name in any way.
+    fn holds(&self, lock: &Arc<MetadataLock>) -> bool {
+        let mut beside = self.beside.iter().flat_map(|beside| beside.names());
+        self.names().any(|held| Arc::ptr_eq(held, lock)) || beside.any(|held| Arc::ptr_eq(held, lock))
     }
 
     /// How opened names are listed.
@@ -464,6 +498,7 @@ impl MetadataGrant {
         released.listed = self.listed.clone();
         released.alone = self.alone.extract_if(.., |held| is_it(held)).collect();
         released.read_only = self.read_only.extract_if(.., |held| is_it(held)).collect();
+        released.shared = self.shared.extract_if(.., |held| is_it(held)).collect();
     }
 
     /// What may be done with a name under this grant; None: it is not among its names.
@@ -472,42 +507,42 @@ impl MetadataGrant {
         let has = |locks: &[Arc<MetadataLock>]| locks.iter().any(|held| std::ptr::eq(&**held, lock));
         match () {
             () if has(&self.alone) => Some(TableUse::Write),
-            () if has(&self.read_only) => Some(TableUse::Read),
+            () if has(&self.read_only) || has(&self.shared) => Some(TableUse::Read),
             () => None,
         }
     }
 }
 
 impl MetadataLock {
-    fn take_alone(&self, of: GrantOf, interrupt: &Interrupt, begin: Instant, limit: Duration) -> Result<()> {
+    fn take_alone(
+        &self,
+        of: GrantOf,
+        interrupt: &Interrupt,
+        begin: Instant,
+        limit: Duration,
+        deadlock: impl Fn(&Queue) -> bool,
+    ) -> Result<()> {
         let (mut mine, mut succeeds) = (false, false);
-        let outcome = self.wait(
-            interrupt,
-            begin,
-            limit,
-            of.mode(TableUse::Write),
-            |_| false,
-            |queue| {
-                // First keep new transactions out, then wait for those that hold the lock.
-                // While a DDL statement has it upgradable, transactions are not kept waiting for its end.
-                if !mine {
-                    mine = self.change(|state| (state & (ALONE | UPGRADABLE) == 0).then_some(state | ALONE));
+        let outcome = self.wait(interrupt, begin, limit, of.mode(TableUse::Write), deadlock, |queue| {
+            // First keep new transactions out, then wait for those that hold the lock.
+            // While a DDL statement has it upgradable, transactions are not kept waiting for its end.
+            if !mine {
+                mine = self.change(|state| (state & (ALONE | UPGRADABLE) == 0).then_some(state | ALONE));
+            }
+            if let Some(queue) = queue {
+                if !mine && queue.is_handed {
+                    queue.is_handed = false;
+                    mine = true;
                 }
-                if let Some(queue) = queue {
-                    if !mine && queue.is_handed {
-                        queue.is_handed = false;
-                        mine = true;
-                    }
-                    match (mine, succeeds) {
-                        (true, true) => queue.successors -= 1,
-                        (false, false) => queue.successors += 1,
-                        _ => {}
-                    }
-                    succeeds = !mine;
+                match (mine, succeeds) {
+                    (true, true) => queue.successors -= 1,
+                    (false, false) => queue.successors += 1,
+                    _ => {}
                 }
-                mine && self.state.load(Ordering::Acquire) & !WANTED_READ_ONLY == ALONE
-            },
-        );
+                succeeds = !mine;
+            }
+            mine && self.state.load(Ordering::Acquire) & !WANTED_READ_ONLY == ALONE
+        });
         if succeeds {
             self.queue.lock().successors -= 1;
         }
@@ -517,9 +552,15 @@ impl MetadataLock {
         outcome
     }
 
-    fn take_read_only(&self, interrupt: &Interrupt, begin: Instant, limit: Duration) -> Result<()> {
+    fn take_read_only(
+        &self,
+        interrupt: &Interrupt,
+        begin: Instant,
+        limit: Duration,
+        deadlock: impl Fn(&Queue) -> bool,
+    ) -> Result<()> {
         let outcome =
-            self.wait(interrupt, begin, limit, NameLockMode::SharedReadOnly, |_| false, |_| self.try_read_only());
+            self.wait(interrupt, begin, limit, NameLockMode::SharedReadOnly, deadlock, |_| self.try_read_only());
         if outcome.is_err() {
             // Other waiters for the same lock set the bit again at their next check.
             let _queue = self.queue.lock();
@@ -527,6 +568,17 @@ impl MetadataLock {
             self.changed.notify_all();
         }
         outcome
+    }
+
+    fn take_shared(
+        &self,
+        interrupt: &Interrupt,
+        begin: Instant,
+        limit: Duration,
+        deadlock: impl Fn(&Queue) -> bool,
+    ) -> Result<()> {
+        let enter = |_: Option<&mut Queue>| self.try_share(TableUse::Read);
+        self.wait(interrupt, begin, limit, NameLockMode::SharedRead, deadlock, enter)
     }
 
     /// From alone to upgradable.
@@ -611,6 +663,10 @@ impl Drop for MetadataGrant {
             unlist(&lock, TableUse::Read);
             lock.release(READ_ONLY);
         }
+        for lock in self.shared.drain(..) {
+            unlist(&lock, TableUse::Read);
+            lock.release(READER);
+        }
     }
 }
 
@@ -688,6 +744,22 @@ mod tests {
         // An abandoned wait keeps no one out.
         writer.share(&lock, TableUse::Write, &interrupt, LONG).unwrap();
         drop((reader, writer));
+        assert!(is_free(&lock));
+    }
+
+    #[test]
+    fn who_reads_a_description_goes_along_with_writers_and_keeps_out_other_definitions() {
+        let lock = Arc::new(MetadataLock::default());
+        let (interrupt, short) = (Interrupt::new(), Duration::from_millis(1));
+        let mut writer = MetadataHeld::default();
+        writer.share(&lock, TableUse::Write, &interrupt, LONG).unwrap();
+        let wanted = vec![(lock.clone(), TableUse::Read)];
+        let reads = MetadataGrant::take_for(GrantOf::Definition, wanted, &interrupt, short).unwrap();
+        assert_eq!(reads.allows(&lock), Some(TableUse::Read));
+        drop(writer);
+        assert!(matches!(MetadataGrant::take(vec![lock.clone()], &interrupt, short), Err(Error::LockWaitTimeout)));
+        MetadataHeld::default().share(&lock, TableUse::Write, &interrupt, short).unwrap();
+        drop(reads);
         assert!(is_free(&lock));
     }
 
