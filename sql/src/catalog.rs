@@ -22,16 +22,24 @@ pub fn open(trx: &mut Trx, database: &str, name: &str, wanted: TableUse) -> Resu
         storage::Error::NotFound(_) => Error::no_such_table(database, name),
         other => storage_error(other),
     })?;
-    check_not_discarded(&opened)?;
+    check_present(&opened)?;
     Ok(opened)
 }
 
-/// 1814 for a table whose rows were discarded, or those of one of its partitions: it can only be dropped, or take those of a
-/// file.
+/// 1814 for a table whose rows were discarded, or those of one of its partitions: its definition stays as it is, but for its
+/// name.
 pub fn check_not_discarded(table: &Table) -> Result<()> {
     match table.discarded {
         true => Err(Error::tablespace_discarded(&table.name)),
         false => Ok(()),
+    }
+}
+
+/// The same for a table that is read or changed: of one in partitions those that are there can be.
+fn check_present(table: &Table) -> Result<()> {
+    match table.is_partitioned() {
+        true => Ok(()),
+        false => check_not_discarded(table),
     }
 }
 
@@ -41,7 +49,7 @@ pub fn open_stored(trx: &mut Trx, database: &str, name: &str, wanted: TableUse) 
         let table = trx.engine().table(database, name);
         let Some(table) = table else { return open(trx, database, name, wanted) };
         if trx.lock_table(&table, wanted).or_sql()? {
-            check_not_discarded(&table)?;
+            check_present(&table)?;
             return Ok(table);
         }
     }
@@ -81,6 +89,7 @@ pub fn storage_error(error: storage::Error) -> Error {
         Storage::ReadOnly => Error::read_only_transaction(),
         Storage::ReadOnlyDatabase(name) => Error::read_only_database(&name),
         Storage::Unsupported(what) => Error::unsupported(what),
+        Storage::Discarded(table) => Error::tablespace_discarded(&table),
         Storage::SchemaMismatch(what) => Error::schema_mismatch(&what),
         Storage::Foreign(what) => Error::new(1815, b"HY000", format!("Internal error: Cannot import: {what}")),
         Storage::KeyUnavailable(what) => Error::cannot_find_key(&what),

@@ -68,6 +68,8 @@ pub enum Error {
     ReadOnlyDatabase(Box<str>),
     /// A value or option that this engine does not support.
     Unsupported(Box<str>),
+    /// The rows of the table, or of the partition, were discarded: the name of the table.
+    Discarded(Box<str>),
     /// A file to import is not one of this table: what differs.
     SchemaMismatch(Box<str>),
     /// A file to import cannot be read: which page, and why. Nothing of this instance is damaged.
@@ -257,6 +259,7 @@ impl fmt::Display for Error {
             Error::ReadOnly => write!(f, "read only"),
             Error::ReadOnlyDatabase(name) => write!(f, "the database {name} is read only"),
             Error::Unsupported(what) => write!(f, "not supported: {what}"),
+            Error::Discarded(table) => write!(f, "the rows of {table} were discarded"),
             Error::SchemaMismatch(what) => write!(f, "the file does not fit the table: {what}"),
             Error::Foreign(what) => write!(f, "{what}"),
             Error::DiskFull { doing } => write!(f, "no space left on device: {doing}"),

@@ -299,6 +299,10 @@ fn check_name(name: &str, wrong: fn(&str) -> Error) -> Result<()> {
     if name.chars().count() > 64 {
         return Err(Error::identifier_too_long(name));
     }
+    // Names are kept in the characters of the Basic Multilingual Plane.
+    if name.chars().any(|character| character > '\u{ffff}') {
+        return Err(Error::invalid_character_in_name(name));
+    }
     if name.is_empty() || name.ends_with(' ') || name.contains('\0') {
         return Err(wrong(name));
     }
@@ -491,9 +495,6 @@ fn rename_tables(context: &Context<'_>, renames: &[(TableName, TableName)]) -> R
             return Err(Error::rename_across_databases());
         }
         view::check_triggers_stay(context, from, to)?;
-        if let Some(table) = context.instance.engine.table(from.0, from.1) {
-            catalog::check_not_discarded(&table)?;
-        }
         pairs.push((from, to));
     }
     context.instance.engine.rename_tables(&pairs, &context.wait).map_err(|error| match error {

@@ -210,6 +210,18 @@ impl Error {
         Error::new(1300, b"HY000", format!("Invalid {charset} character string: '{bytes}'"))
     }
 
+    /// A name with a character that names cannot have.
+    pub fn invalid_character_in_name(name: &str) -> Error {
+        let shown: String = name
+            .bytes()
+            .map(|byte| match byte {
+                b' '..=b'~' => char::from(byte).to_string(),
+                _ => format!("\\x{byte:02X}"),
+            })
+            .collect();
+        Error::invalid_character_string("utf8mb4", &shown)
+    }
+
     /// Shows the first bytes, those that are no printable ASCII as hexadecimal numbers.
     pub fn cannot_convert_string(text: &[u8], from: &str, to: &str) -> Error {
         const SHOWN: usize = 6;

@@ -35,6 +35,7 @@ impl Trx {
         columns: ColumnSet,
         range: ScanRange<'_>,
     ) -> Result<Cursor> {
+        self.check_present(table)?;
         let mode = self.effective(mode);
         let scan = row::Scan::new(table, index, mode, &columns, &range);
         let is_whole = index == 0 && matches!((&range.lower, &range.upper), (Bound::Unbounded, Bound::Unbounded));

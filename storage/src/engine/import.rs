@@ -439,6 +439,34 @@ impl Engine {
         Ok(())
     }
 
+    /// A table gets another name, and what waits to be imported goes along. Meanwhile it has names by which nothing takes it
+    /// for a tablespace: these, and those that it gets.
+    pub(super) fn take_sources_aside(
+        &self,
+        ddl: &mut Ddl<'_>,
+        from: &schema::Table,
+        to: &schema::Table,
+    ) -> Result<Vec<(String, String)>> {
+        let mut aside = Vec::new();
+        for (from, to) in from.files().zip(to.files()).filter(|(from, _)| from.options.discarded) {
+            if !dictionary::may_be_discarded(to) {
+                return Err(Error::Unsupported("such a long name for a table whose rows were discarded".into()));
+            }
+            let number = dictionary::new_ids(&self.inner.store, 0)?.space.0;
+            let between = dictionary::consumed_path(&from.database, number);
+            self.move_source(ddl, named_path(from), between.clone())?;
+            self.move_source(ddl, description_path(from), description_path(to))?;
+            aside.push((between, named_path(to)));
+        }
+        Ok(aside)
+    }
+
+    /// Renames a file that is no tablespace of this instance, if it is there; a rollback renames it back.
+    pub(super) fn move_source(&self, ddl: &mut Ddl<'_>, from: String, to: String) -> Result<()> {
+        ddl.will_take_back(Action::RenameFile { from: to.as_str().into(), to: from.as_str().into() })?;
+        self.inner.store.rename_file(&from, &to)
+    }
+
     /// The description beside a file goes once `ddl` is committed, if there is one.
     pub(super) fn drop_description(&self, ddl: &mut Ddl<'_>, file: &schema::Table) -> Result<()> {
         let space = dictionary::new_ids(&self.inner.store, 0)?.space;

@@ -340,11 +340,9 @@ impl Engine {
     pub(super) fn move_to_name(&self, ddl: &mut Ddl<'_>, from: &schema::Table, to: &schema::Table) -> Result<()> {
         let files = from.files().zip(to.files());
         let moves: Vec<_> = files.map(|(from, to)| (from.space, file_path(from), file_path(to))).collect();
-        // What waits to be imported would have to go along.
-        if from.discarded {
-            return Err(Error::Unsupported("another name for a table whose rows were discarded".into()));
-        }
-        self.move_files(ddl, &moves)
+        let aside = self.take_sources_aside(ddl, from, to)?;
+        self.move_files(ddl, &moves)?;
+        aside.into_iter().try_for_each(|(from, to)| self.move_source(ddl, from, to))
     }
 
     /// The same table with a changed description that leaves its trees as they are.

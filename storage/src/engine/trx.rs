@@ -571,9 +571,19 @@ impl Trx {
         }
     }
 
+    /// What was discarded has no rows, and gets none.
+    #[inline]
+    pub(super) fn check_present(&self, table: &Table) -> Result<()> {
+        match table.discarded {
+            true => Err(Error::Discarded(table.name.clone())),
+            false => Ok(()),
+        }
+    }
+
     #[inline]
     fn writable(&self, table: &Table) -> Result<()> {
         self.engine.inner.purging.hold_up();
+        self.check_present(table)?;
         if self.inner.read_only && !table.is_temporary() { Err(Error::ReadOnly) } else { Ok(()) }
     }
 
@@ -588,6 +598,7 @@ impl Trx {
         columns: &ColumnSet,
         row: &mut Row,
     ) -> Result<bool> {
+        self.check_present(table)?;
         let mode = self.effective(mode);
         match self.on(table, |context, trx| row::get(context, trx, table, index, key, mode, columns, row)) {
             Ok(found) => {

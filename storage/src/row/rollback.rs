@@ -4,6 +4,9 @@
 //! clustered record with its roll pointer. After a crash in between, the pointer is unchanged, and the change is undone
 //! again; once the pointer is another one, the undo record is known to be done.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use format::ids::{RollPtr, TrxId, UndoNo};
 use format::record::compare_records;
 
@@ -23,7 +26,11 @@ use crate::undo::{UndoKind, UndoRecord};
 /// Undoes what the transaction has done since `to` (see `TrxUndo::savepoint`); `UndoNo(0)` for all of it.
 pub fn rollback(ctx: &Context<'_>, trx: &mut Transaction, lookup: Lookup<'_>, to: UndoNo) -> Result<()> {
     let mut record = Vec::new();
-    while undo_newest(ctx, trx, lookup, to, &mut record)? {
+    while let Some(undone) = undo_newest(ctx, trx, lookup, to, &mut record)? {
+        // The statements have counted their rows.
+        if let Some(table) = undone.table {
+            table.schema().state.rows.fetch_add(undone.rows as u64, Ordering::Relaxed);
+        }
         trx.interrupt.pass();
     }
     ctx.undo.truncate(ctx.store, &mut trx.undo)
@@ -39,7 +46,7 @@ pub fn rollback_step(
 ) -> Result<usize> {
     let mut record = Vec::new();
     for undone in 0..records_max {
-        if !undo_newest(ctx, trx, lookup, UndoNo(0), &mut record)? {
+        if undo_newest(ctx, trx, lookup, UndoNo(0), &mut record)?.is_none() {
             ctx.undo.truncate(ctx.store, &mut trx.undo)?;
             return Ok(undone);
         }
@@ -47,22 +54,36 @@ pub fn rollback_step(
     Ok(records_max)
 }
 
-/// Undoes the newest change since `to`. False = there is none.
+/// A change that was undone.
+struct Undone {
+    /// None: it was dropped.
+    table: Option<Arc<Table>>,
+    /// How many rows more it has now.
+    rows: i64,
+}
+
+/// Undoes the newest change since `to`. None = there is none.
 fn undo_newest(
     ctx: &Context<'_>,
     trx: &mut Transaction,
     lookup: Lookup<'_>,
     to: UndoNo,
     record: &mut Vec<u8>,
-) -> Result<bool> {
-    let Some(top) = ctx.undo.top(ctx.store, &trx.undo, to, record)? else { return Ok(false) };
+) -> Result<Option<Undone>> {
+    let Some(top) = ctx.undo.top(ctx.store, &trx.undo, to, record)? else { return Ok(None) };
     let undo = UndoRecord::read(record)?;
     // The rows of a dropped table are gone, too.
-    if let Some(table) = lookup(undo.table) {
-        undo_change(ctx, trx.id, &table, &undo, top.roll_ptr)?;
+    let table = lookup(undo.table);
+    if let Some(table) = &table {
+        undo_change(ctx, trx.id, table, &undo, top.roll_ptr)?;
     }
     ctx.undo.pop(ctx.store, &mut trx.undo, top.kind)?;
-    Ok(true)
+    let rows = match undo.kind {
+        UndoKind::Insert | UndoKind::UpdateDeleted => -1,
+        UndoKind::Delete => 1,
+        UndoKind::Update => 0,
+    };
+    Ok(Some(Undone { table, rows }))
 }
 
 /// Undoes what has been done to a row of this one table since `to`.
