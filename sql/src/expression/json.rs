@@ -38,15 +38,29 @@ pub fn decode(document: &[u8]) -> Result<Json> {
 /// A value that is read as a document: one of type JSON, or a text. NULL is None. `argument` is counted from 1.
 #[inline(never)]
 pub fn document(value: Datum<'_>, ty: &TypeInfo, argument: usize, function: &str) -> Result<Option<Json>> {
+    document_unless(value, ty, (argument, function), &|| false)
+}
+
+/// The same of a document that may be long: `gives_up` is asked now and then, and then the error is any.
+#[inline(never)]
+pub fn document_unless(
+    value: Datum<'_>,
+    ty: &TypeInfo,
+    (argument, function): (usize, &str),
+    gives_up: &dyn Fn() -> bool,
+) -> Result<Option<Json>> {
     match value {
         Datum::Null => Ok(None),
-        Datum::Json(document) => decode(&document).map(Some),
+        Datum::Json(document) => match Json::decode_unless(&document, gives_up) {
+            Ok(document) => Ok(Some(document)),
+            Err(_) => Err(Error::invalid_json_binary()),
+        },
         Datum::Bytes(text) if ty.is_string() => {
             if ty.is_binary() {
                 return Err(Error::json_charset("binary"));
             }
             let text = unicode(&text, ty.charset());
-            let read = Json::parse(text.as_bytes());
+            let read = Json::parse_unless(text.as_bytes(), gives_up);
             read.map(Some).map_err(|error| Error::invalid_json_argument(error, argument, function))
         }
         _ => Err(Error::json_argument_type(argument, function)),

@@ -44,8 +44,13 @@ const MALFORMED: Error = Error::Malformed { what: "a binary JSON value" };
 impl Json {
     /// Reads a binary document. No bytes stand for `null`, as MySQL reads them.
     pub fn decode(document: &[u8]) -> Result<Json> {
+        Json::decode_unless(document, &|| false)
+    }
+
+    /// The same of a document that may be long: now and then it is asked whether to give up. Then it ends as with damage.
+    pub fn decode_unless(document: &[u8], gives_up: &dyn Fn() -> bool) -> Result<Json> {
         let Some((&ty, body)) = document.split_first() else { return Ok(Json::Null) };
-        Decoder { bytes_left: document.len() }.value(ty, body, DEPTH_MAX)
+        Decoder { bytes_left: document.len(), values: 0, gives_up }.value(ty, body, DEPTH_MAX)
     }
 }
 
@@ -123,15 +128,18 @@ impl<'d> Container<'d> {
 
 /// The value of a part.
 pub(super) fn part_value(ty: u8, body: &[u8]) -> Result<Json> {
-    Decoder { bytes_left: body.len() + 1 }.value(ty, body, DEPTH_MAX)
+    Decoder { bytes_left: body.len() + 1, values: 0, gives_up: &|| false }.value(ty, body, DEPTH_MAX)
 }
 
-struct Decoder {
+struct Decoder<'g> {
     /// Of the document, for values that are still to come.
     bytes_left: usize,
+    /// Those that were read.
+    values: u32,
+    gives_up: &'g dyn Fn() -> bool,
 }
 
-impl Decoder {
+impl Decoder<'_> {
     fn spend(&mut self, bytes: usize) -> Result<()> {
         self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(MALFORMED)?;
         Ok(())
@@ -139,6 +147,10 @@ impl Decoder {
 
     fn value(&mut self, ty: u8, body: &[u8], depth: usize) -> Result<Json> {
         self.spend(1)?;
+        self.values = self.values.wrapping_add(1);
+        if self.values.is_multiple_of(super::tree::VALUES_BETWEEN) && (self.gives_up)() {
+            return Err(MALFORMED);
+        }
         Ok(match ty {
             0..=3 => self.container(ty, body, depth.checked_sub(1).ok_or(MALFORMED)?)?,
             4 => match fixed::<1>(body)?[0] {
@@ -170,7 +182,7 @@ impl Decoder {
 
     fn container(&mut self, ty: u8, body: &[u8], depth: usize) -> Result<Json> {
         let container = Container::read(ty, body)?;
-        let value = |decoder: &mut Decoder, at: usize| -> Result<Json> {
+        let value = |decoder: &mut Decoder<'_>, at: usize| -> Result<Json> {
             let (ty, body) = container.part(at)?;
             decoder.value(ty, body, depth)
         };

@@ -6,25 +6,30 @@
 //!
 //! Errors have the words and places of MySQL's.
 
-use super::tree::{DEPTH_MAX, Json, JsonError, NAME_BYTES_MAX};
+use super::tree::{DEPTH_MAX, Json, JsonError, NAME_BYTES_MAX, VALUES_BETWEEN};
 use crate::value::Decimal;
 
 impl Json {
     /// Reads a text that a client gave.
     pub fn parse(text: &[u8]) -> Result<Json, JsonError> {
-        parse(text, false)
+        parse(text, false, &|| false)
+    }
+
+    /// The same of a text that may be long: now and then it is asked whether to give up. Then it ends with some error.
+    pub fn parse_unless(text: &[u8], gives_up: &dyn Fn() -> bool) -> Result<Json, JsonError> {
+        parse(text, false, gives_up)
     }
 
     /// Reads a text that a column holds.
     pub fn parse_stored(text: &[u8]) -> Result<Json, JsonError> {
-        parse(text, true)
+        parse(text, true, &|| false)
     }
 }
 
-fn parse(text: &[u8], is_stored: bool) -> Result<Json, JsonError> {
+fn parse(text: &[u8], is_stored: bool, gives_up: &dyn Fn() -> bool) -> Result<Json, JsonError> {
     let text = std::str::from_utf8(text)
         .map_err(|error| JsonError::Invalid { reason: "Invalid encoding in string.", at: error.valid_up_to() })?;
-    let mut parser = Parser { text, at: 0, is_stored };
+    let mut parser = Parser { text, at: 0, is_stored, values: 0, gives_up };
     parser.skip_spaces();
     if parser.at == text.len() {
         return Err(parser.error("The document is empty."));
@@ -41,6 +46,9 @@ struct Parser<'t> {
     text: &'t str,
     at: usize,
     is_stored: bool,
+    /// How many values were begun.
+    values: u32,
+    gives_up: &'t dyn Fn() -> bool,
 }
 
 impl Parser<'_> {
@@ -66,6 +74,10 @@ impl Parser<'_> {
 
     /// `levels`: how many more containers may be nested.
     fn value(&mut self, levels: usize) -> Result<Json, JsonError> {
+        self.values = self.values.wrapping_add(1);
+        if self.values.is_multiple_of(VALUES_BETWEEN) && (self.gives_up)() {
+            return Err(self.error("Interrupted."));
+        }
         let inside = || levels.checked_sub(1).ok_or(JsonError::TooDeep);
         match self.peek() {
             Some(b'{') => self.object(inside()?),

@@ -10,6 +10,9 @@ pub const DEPTH_MAX: usize = 100;
 /// The longest name of a member: binary JSON has two bytes for its length.
 pub const NAME_BYTES_MAX: usize = 0xFFFF;
 
+/// How many values are read between two questions whether to give up.
+pub(super) const VALUES_BETWEEN: u32 = 4096;
+
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json {

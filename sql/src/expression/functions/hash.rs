@@ -4,7 +4,7 @@ use format::collation::CollationId;
 use sha1::Digest;
 
 use super::string::LENGTH_MAX;
-use super::{Call, Function, Typing, not_null, typings};
+use super::{Call, Function, LONG_BYTES, Typing, not_null, typings};
 use crate::base64;
 use crate::error::{Error, Result};
 use crate::expression::Datum;
@@ -57,7 +57,7 @@ fn hex<'a>(bytes: &[u8]) -> Datum<'a> {
 
 fn md5<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
-    Ok(hex(&md5_of(&text)))
+    Ok(hex(&md5_of(&text, &|| call.look())?))
 }
 
 fn digest_text_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -168,8 +168,11 @@ fn from_base64<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     Ok(base64::decode(&text, false).map_or(Datum::Null, Datum::bytes))
 }
 
-/// MD5 (RFC 1321).
-fn md5_of(text: &[u8]) -> [u8; 16] {
+/// A block has 64 bytes.
+const BLOCKS_BETWEEN: usize = LONG_BYTES / 64;
+
+/// MD5 (RFC 1321). `look` is called now and then.
+fn md5_of(text: &[u8], look: &dyn Fn() -> Result<()>) -> Result<[u8; 16]> {
     const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
     let mut state: [u32; 4] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476];
     let mut message = text.to_vec();
@@ -178,22 +181,25 @@ fn md5_of(text: &[u8]) -> [u8; 16] {
         message.push(0);
     }
     message.extend((text.len() as u64).wrapping_mul(8).to_le_bytes());
-    for block in message.chunks_exact(64) {
+    // The constants are the sines of the integers.
+    let constants: [u32; 64] = std::array::from_fn(|step| (((step + 1) as f64).sin().abs() * 4_294_967_296.0) as u32);
+    for (number, block) in message.chunks_exact(64).enumerate() {
+        if number % BLOCKS_BETWEEN == BLOCKS_BETWEEN - 1 {
+            look()?;
+        }
         let mut words = [0u32; 16];
         for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
             *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         }
         let [mut a, mut b, mut c, mut d] = state;
-        for step in 0..64 {
+        for (step, constant) in constants.iter().enumerate() {
             let (mix, word) = match step / 16 {
                 0 => ((b & c) | (!b & d), step),
                 1 => ((d & b) | (!d & c), (5 * step + 1) % 16),
                 2 => (b ^ c ^ d, (3 * step + 5) % 16),
                 _ => (c ^ (b | !d), 7 * step % 16),
             };
-            // The constants are the sines of the integers.
-            let constant = (((step + 1) as f64).sin().abs() * 4_294_967_296.0) as u32;
-            let sum = a.wrapping_add(mix).wrapping_add(constant).wrapping_add(words[word]);
+            let sum = a.wrapping_add(mix).wrapping_add(*constant).wrapping_add(words[word]);
             let rotated = sum.rotate_left(SHIFTS[step / 16][step % 4]);
             (a, d, c, b) = (d, c, b, b.wrapping_add(rotated));
         }
@@ -205,5 +211,5 @@ fn md5_of(text: &[u8]) -> [u8; 16] {
     for (bytes, word) in digest.chunks_exact_mut(4).zip(state) {
         bytes.copy_from_slice(&word.to_le_bytes());
     }
-    digest
+    Ok(digest)
 }

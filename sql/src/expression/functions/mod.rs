@@ -473,7 +473,8 @@ fn is_of_ascii_literals(expr: &Expr) -> bool {
         Node::Constant(_) => ascii_literal(expr).is_some(),
         Node::Parameter(_) => expr.ty.kind != Kind::Parameter,
         Node::Call { function, args } => {
-            function.name != "char" && args.iter().all(|arg| !arg.ty.is_string() || is_of_ascii_literals(arg))
+            !matches!(function.name, "char" | "chr")
+                && args.iter().all(|arg| !arg.ty.is_string() || is_of_ascii_literals(arg))
         }
         _ => false,
     }
@@ -610,6 +611,9 @@ fn is_moment(expr: &Expr) -> bool {
 
 // -------------------------------------------------------------- evaluation
 
+/// From here on what is done with a value takes long enough that KILL is looked at in between.
+pub const LONG_BYTES: usize = 1 << 20;
+
 /// A call being evaluated.
 pub struct Call<'a> {
     pub name: &'static str,
@@ -632,7 +636,17 @@ impl<'a> Call<'a> {
         Ok(value)
     }
 
+    /// Between the parts of a long computation: 1317 if the statement was told to stop.
+    pub fn look(&self) -> Result<()> {
+        if self.context.session.is_interrupted() { Err(Error::interrupted()) } else { Ok(()) }
+    }
+
     fn hold(&self, value: &Datum<'_>) -> Result<()> {
+        if let Datum::Bytes(bytes) | Datum::Json(bytes) = value
+            && bytes.len() >= LONG_BYTES
+        {
+            self.look()?;
+        }
         let charge = self.context.session.memory().hold(value)?;
         if charge.is_some() {
             self.held.borrow_mut().push(charge);

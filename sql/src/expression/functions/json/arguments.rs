@@ -2,7 +2,7 @@
 
 use format::value::{Json, JsonPath, PathError};
 
-use super::{Call, Typing};
+use super::{Call, LONG_BYTES, Typing};
 use crate::error::{Error, Result};
 use crate::expression::{Datum, json};
 use crate::types::TypeInfo;
@@ -22,7 +22,14 @@ pub fn text_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
 
 /// A document; NULL is None.
 pub fn document(call: &Call<'_>, index: usize) -> Result<Option<Json>> {
-    json::document(call.arg(index)?, call.arg_type(index), index + 1, call.name)
+    let value = call.arg(index)?;
+    let is_long = matches!(&value, Datum::Bytes(bytes) | Datum::Json(bytes) if bytes.len() >= LONG_BYTES);
+    let gives_up = || call.context.session.is_interrupted();
+    let document = json::document_unless(value, call.arg_type(index), (index + 1, call.name), &gives_up);
+    if is_long {
+        call.look()?;
+    }
+    document
 }
 
 /// A path, to any number of places.
@@ -49,7 +56,13 @@ pub fn single_path(call: &Call<'_>, index: usize) -> Result<Option<JsonPath>> {
 
 /// What goes into a document; NULL is `null`.
 pub fn value(call: &Call<'_>, index: usize) -> Result<Json> {
-    json::of_value(call.arg(index)?, &call.args[index])
+    let value = call.arg(index)?;
+    let is_long = matches!(&value, Datum::Bytes(bytes) | Datum::Json(bytes) if bytes.len() >= LONG_BYTES);
+    let value = json::of_value(value, &call.args[index])?;
+    if is_long {
+        call.look()?;
+    }
+    Ok(value)
 }
 
 /// Whether the word says `all`, and not `one`.
@@ -77,6 +90,9 @@ pub fn member_name(call: &Call<'_>, index: usize) -> Result<String> {
 
 /// A document as a result: NULL with a warning if it is longer than a packet.
 pub fn result<'a>(call: &Call<'_>, value: &Json) -> Result<Datum<'a>> {
+    if !value.is_scalar() {
+        call.look()?;
+    }
     match json::encode(value)? {
         Datum::Json(document) if !call.fits(call.name, document.len() as u64) => Ok(Datum::Null),
         document => Ok(document),

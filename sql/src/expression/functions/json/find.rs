@@ -123,33 +123,48 @@ fn json_contains_path<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 fn json_overlaps<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let one = not_null!(document(call, 0)?);
     let other = not_null!(document(call, 1)?);
-    Ok(overlaps(&one, &other).into())
+    Ok(overlaps(&one, &other, &mut look_at(call))?.into())
 }
 
 /// Whether two values have something in common: an element, or a member with its value.
-fn overlaps(one: &Json, other: &Json) -> bool {
+fn overlaps(one: &Json, other: &Json, look: &mut dyn FnMut() -> Result<()>) -> Result<bool> {
     let is_equal = |one: &Json, other: &Json| one.compare(other) == Ordering::Equal;
     match (one, other) {
-        (Json::Array(one), Json::Array(other)) => has_common(one, other),
+        (Json::Array(one), Json::Array(other)) => has_common(one, other, look),
         (Json::Array(elements), single) | (single, Json::Array(elements)) => {
-            elements.iter().any(|element| is_equal(element, single))
+            Ok(elements.iter().any(|element| is_equal(element, single)))
         }
-        (Json::Object(members), Json::Object(_)) => members.iter().any(|(name, value)| match other.member(name) {
-            Some(other) => is_equal(value, other),
-            None => false,
-        }),
-        _ => is_equal(one, other),
+        (Json::Object(members), Json::Object(_)) => {
+            for (name, value) in members {
+                look()?;
+                if other.member(name).is_some_and(|other| is_equal(value, other)) {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        _ => Ok(is_equal(one, other)),
     }
 }
 
-fn has_common(one: &[Json], other: &[Json]) -> bool {
+fn has_common(one: &[Json], other: &[Json], look: &mut dyn FnMut() -> Result<()>) -> Result<bool> {
     let key = |value: &Json| {
         let mut key = Vec::new();
         value.write_key(&mut key);
         key
     };
-    let keys: std::collections::HashSet<Vec<u8>> = one.iter().map(key).collect();
-    other.iter().any(|value| keys.contains(&key(value)))
+    let mut keys = std::collections::HashSet::new();
+    for value in one {
+        look()?;
+        keys.insert(key(value));
+    }
+    for value in other {
+        look()?;
+        if keys.contains(&key(value)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// `value MEMBER OF (array)`; what is no array is the array of itself.
@@ -194,9 +209,15 @@ fn json_search<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         false => Some(u32::from(b'\\')),
     };
     let (mut found, mut known) = (Vec::new(), FxHashSet::default());
+    let (mut look, mut stopped) = (look_at(call), Ok(()));
     let mut search = |root: &Json, prefix: &mut Vec<u8>, wanted: &[&Json]| {
+        let wanted: FxHashSet<*const Json> = wanted.iter().map(|wanted| std::ptr::from_ref(*wanted)).collect();
         walk(root, prefix, &mut |place, path| {
-            let is_wanted = wanted.is_empty() || wanted.iter().any(|wanted| std::ptr::eq(*wanted, place.0));
+            stopped = look();
+            if stopped.is_err() {
+                return (false, false);
+            }
+            let is_wanted = wanted.is_empty() || wanted.contains(&std::ptr::from_ref(place.0));
             if let (true, Json::String(text)) = (is_wanted || place.1, place.0)
                 && collation(CollationId::UTF8MB4_BIN).like(text.as_bytes(), like.as_bytes(), escape)
             {
@@ -218,11 +239,13 @@ fn json_search<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
             for path in paths {
                 let places = path.find(&root);
                 if !places.is_empty() {
+                    call.look()?;
                     search(&root, &mut b"$".to_vec(), &places);
                 }
             }
         }
     }
+    stopped?;
     match (wants_all, found.len()) {
         (_, 0) => Ok(Datum::Null),
         (false, _) | (true, 1) => result(call, &Json::String(found.swap_remove(0))),

@@ -1,5 +1,7 @@
 //! Several documents as one: JSON_MERGE_PATCH (RFC 7396), and JSON_MERGE_PRESERVE, which loses nothing.
 
+use std::cmp::Ordering;
+
 use format::value::Json;
 
 use super::arguments::{document, json_type, result};
@@ -38,14 +40,36 @@ fn json_merge_patch<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 fn patched(target: Json, patch: Json) -> Json {
     let Json::Object(patch) = patch else { return patch };
-    let mut members = if let Json::Object(members) = target { members } else { Vec::new() };
-    for (name, value) in patch {
-        let old = members.iter().position(|(other, _)| *other == name).map(|at| members.remove(at).1);
-        if value != Json::Null {
-            members.push((name, patched(old.unwrap_or(Json::Null), value)));
+    let members = if let Json::Object(members) = target { members } else { Vec::new() };
+    merged(members, patch, &mut |old, value| match value {
+        Json::Null => None,
+        value => Some(patched(old.unwrap_or(Json::Null), value)),
+    })
+}
+
+/// The members of two objects, each name once. `both` tells what becomes of the value of the second one, beside that which the
+/// first one has under this name.
+fn merged(
+    members: Vec<(String, Json)>,
+    others: Vec<(String, Json)>,
+    both: &mut dyn FnMut(Option<Json>, Json) -> Option<Json>,
+) -> Json {
+    let mut all = Vec::with_capacity(members.len().max(others.len()));
+    let mut members = members.into_iter().peekable();
+    for (name, value) in others {
+        // Both are in one order, that of names.
+        while let Some(before) =
+            members.next_if(|(own, _)| (own.len(), own).cmp(&(name.len(), &name)) == Ordering::Less)
+        {
+            all.push(before);
+        }
+        let old = members.next_if(|(own, _)| *own == name).map(|(_, old)| old);
+        if let Some(value) = both(old, value) {
+            all.push((name, value));
         }
     }
-    Json::object(members)
+    all.extend(members);
+    Json::object(all)
 }
 
 fn json_merge_preserve<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
@@ -61,17 +85,12 @@ fn json_merge_preserve<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 fn preserved(one: Json, other: Json) -> Json {
     match (one, other) {
-        (Json::Object(mut members), Json::Object(others)) => {
-            for (name, value) in others {
-                let old = members.iter().position(|(other, _)| *other == name).map(|at| members.remove(at).1);
-                let value = match old {
-                    Some(old) => preserved(old, value),
-                    None => value,
-                };
-                members.push((name, value));
-            }
-            Json::object(members)
-        }
+        (Json::Object(members), Json::Object(others)) => merged(members, others, &mut |old, value| {
+            Some(match old {
+                Some(old) => preserved(old, value),
+                None => value,
+            })
+        }),
         (one, other) => {
             let elements = |value| if let Json::Array(elements) = value { elements } else { vec![value] };
             let mut all = elements(one);

@@ -26,7 +26,7 @@ mod merge;
 mod schema;
 mod value;
 
-use super::{Call, Function, MANY, Typing, not_null, typings};
+use super::{Call, Function, LONG_BYTES, MANY, Typing, not_null, typings};
 
 pub use arguments::parsed_path as json_path;
 pub use value::{JSON_VALUE, json_as_column, json_error_marker};

@@ -34,21 +34,23 @@ fn argument(call: &Call<'_>, index: usize) -> Result<Option<String>> {
 }
 
 /// The tree of the first argument; None, with a warning, if it is no XML.
-fn parsed<'t>(call: &Call<'_>, text: &'t str) -> Option<Tree<'t>> {
-    match Tree::parse(text) {
-        Ok(tree) => Some(tree),
+fn parsed<'t>(call: &Call<'_>, text: &'t str) -> Result<Option<Tree<'t>>> {
+    match Tree::parse(text, &|| call.context.session.is_interrupted()) {
+        Ok(tree) => Ok(Some(tree)),
         Err((at, what)) => {
+            call.look()?;
             let before = &text[..at];
             let line = before.matches('\n').count() + 1;
             let column = at - before.rfind('\n').map_or(0, |newline| newline + 1);
             let message = format!("Incorrect XML value: 'parse error at line {line} pos {column}: {what}'");
             call.context.warn(Error::new(1525, b"HY000", message));
-            None
+            Ok(None)
         }
     }
 }
 
 fn evaluated(call: &Call<'_>, tree: &Tree<'_>, written: &str) -> Result<Value> {
+    call.look()?;
     let expr = path::parse(written).map_err(|at| {
         let rest: String = written[at..].chars().take(20).collect();
         Error::new(1105, b"HY000", format!("XPATH syntax error: '{rest}'"))
@@ -64,7 +66,7 @@ fn evaluated(call: &Call<'_>, tree: &Tree<'_>, written: &str) -> Result<Value> {
 fn extract_value<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(argument(call, 0)?);
     let written = not_null!(argument(call, 1)?);
-    let tree = not_null!(parsed(call, &text));
+    let tree = not_null!(parsed(call, &text)?);
     Ok(Datum::text(evaluated(call, &tree, &written)?.into_text(&tree)))
 }
 
@@ -73,7 +75,7 @@ fn update_xml<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(argument(call, 0)?);
     let written = not_null!(argument(call, 1)?);
     let new = not_null!(argument(call, 2)?);
-    let tree = not_null!(parsed(call, &text));
+    let tree = not_null!(parsed(call, &text)?);
     let Value::Nodes(found) = evaluated(call, &tree, &written)? else {
         return Err(Error::new(1105, b"HY000", format!("XPATH syntax error: '{written}'")));
     };
