@@ -14,7 +14,7 @@ use crate::column_types::column_type;
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node, Sequence, StoredFunction, StoredFunctions};
 use crate::parser::ast::{SequenceCall, TableName};
-use crate::programs::Routine;
+use crate::programs::{self, Routine};
 use crate::sequences;
 
 impl StoredFunctions for PlanContext<'_> {
@@ -28,7 +28,8 @@ impl StoredFunctions for PlanContext<'_> {
     fn stored_function(&self, database: Option<&str>, name: &str) -> Result<Option<Arc<StoredFunction>>> {
         let Some(database) = database.or(self.database) else { return Ok(None) };
         let key = name.to_lowercase();
-        if self.instance.engine.definition(DefinitionKind::Function, database, &key).is_none() {
+        let own = programs::sys::program(DefinitionKind::Function, database, &key);
+        if own.is_none() && self.instance.engine.definition(DefinitionKind::Function, database, &key).is_none() {
             return Ok(None);
         }
         let rights = self.rights;
@@ -39,12 +40,17 @@ impl StoredFunctions for PlanContext<'_> {
             let (user, host) = (&rights.account.0, &rights.client_host);
             return Err(Error::routine_access_denied("execute", user, host, &shown));
         }
-        let found = self.trx.borrow_mut().open_definition(DefinitionKind::Function, database, &key).or_sql()?;
+        let is_own = own.is_some();
+        let found = match own {
+            Some(own) => Some(own),
+            None => self.trx.borrow_mut().open_definition(DefinitionKind::Function, database, &key).or_sql()?,
+        };
         let Some(definition) = found else { return Ok(None) };
         let routine = Routine::decode(&definition.bytes)?;
         let returns = routine.parse_returns()?.ok_or_else(|| Error::internal("a function without a type"))?;
         let mut views = self.views.borrow_mut();
-        if !views.iter().any(|known| Arc::ptr_eq(known, &definition)) {
+        // What is compiled in does not change.
+        if !is_own && !views.iter().any(|known| Arc::ptr_eq(known, &definition)) {
             views.push(definition.clone());
         }
         self.runs_programs.set(true);

@@ -14,6 +14,7 @@
 mod event;
 mod fields;
 pub mod schedule;
+pub mod sys;
 
 use format::collation::CollationId;
 

@@ -302,8 +302,18 @@ impl<'a> Binder<'a> {
                 self.call(name, args)
             }
             ast::Expr::StoredFunction { database, name, args } if database.eq_ignore_ascii_case("sys") => {
+                if let Some(call) = self.stored_call(Some("sys"), name, args)? {
+                    return Ok(call);
+                }
                 let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
                 self.call(&format!("sys.{}", name.to_ascii_lowercase()), args)
+            }
+            ast::Expr::StoredFunction { database, name, args } if database.is_empty() => {
+                if let Some(call) = self.stored_call(None, name, args)? {
+                    return Ok(call);
+                }
+                let unknown = self.functions.map(|functions| functions.unknown_function(name));
+                Err(Error::name_of_native_function(&unknown.unwrap_or_else(|| Error::unknown_function(name))))
             }
             ast::Expr::StoredFunction { database, name, args } => {
                 if let Some(call) = self.stored_call(Some(database), name, args)? {
@@ -362,14 +372,17 @@ impl<'a> Binder<'a> {
                 let (from, to) = (Box::new(self.bind_utf8(from)?), Box::new(self.bind_utf8(to)?));
                 Ok(Expr { node: Node::TimestampDiff { unit: *unit, from, to }, ty: TypeInfo::bigint(21) })
             }
-            ast::Expr::Char { args, charset } => {
+            ast::Expr::Char { args, charset, keeps_null } => {
                 let args = args.iter().map(|arg| self.bind_number(arg)).collect::<Result<Vec<_>>>()?;
                 let id = match charset {
                     Some(charset) => charset_by_name(charset)?.collation_given(self.utf8mb4),
                     None => CollationId::BINARY,
                 };
                 let ty = TypeInfo::string(args.len() as u32 * 4, id, Coercibility::Literal);
-                Ok(Expr { node: Node::Call { function: functions::find("char")?, args }, ty })
+                Ok(Expr {
+                    node: Node::Call { function: functions::find(if *keeps_null { "chr" } else { "char" })?, args },
+                    ty,
+                })
             }
             ast::Expr::Row(_) => Err(Error::operand_columns(1)),
             ast::Expr::Subquery(_) => match <[Expr; 1]>::try_from(self.row(expr)?) {

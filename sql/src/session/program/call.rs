@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::parser::ast::{Call, IntoTarget, ParameterMode};
 use crate::planner::definition;
 use crate::planner::view::rights_of_definer;
+use crate::programs;
 use crate::result::{OkSummary, ResultSink};
 use crate::session::Session;
 use crate::types::{SqlMode, TypeInfo};
@@ -156,6 +157,7 @@ impl<'p> Run<'_, 'p> {
             let (user, host) = (&rights.account.0, &rights.client_host);
             return Err(Error::routine_access_denied("execute", user, host, &shown));
         }
+        let definition = definition.or_else(|| programs::sys::program(DefinitionKind::Procedure, database, &key));
         match definition {
             Some(definition) => Ok((definition, shown)),
             None => Err(Error::no_such_program("PROCEDURE", &shown)),
@@ -178,7 +180,7 @@ impl<'p> Run<'_, 'p> {
         result
     }
 
-    fn call_unit(&mut self, call: &Call, shown: &str, compiled: &Compiled, unit: &mut Unit) -> Result<()> {
+    fn call_unit(&mut self, call: &Call, shown: &str, compiled: &Arc<Compiled>, unit: &mut Unit) -> Result<()> {
         if compiled.parameters.len() != call.args.len() {
             let (wanted, given) = (compiled.parameters.len(), call.args.len());
             return Err(Error::program_argument_count("PROCEDURE", shown, wanted, given));
@@ -199,7 +201,7 @@ impl<'p> Run<'_, 'p> {
             let invoker = self.surroundings().rights;
             self.session().routine_rights(compiled, invoker)?
         };
-        self.session().programs.enter(&compiled.definition)?;
+        self.session().programs.enter(compiled)?;
         let frame = match &mut self.host {
             Host::Session { session, sink } => {
                 let outside = session.enter_procedure(compiled, rights);
@@ -235,7 +237,7 @@ impl<'p> Run<'_, 'p> {
     /// The values that OUT parameters have given to the `?` of a CALL.
     pub fn out_parameters(&self, call: &Call) -> Vec<(usize, Value, TypeInfo)> {
         let Ok((definition, _)) = self.find_procedure(call) else { return Vec::new() };
-        let parameters = crate::programs::Routine::decode(&definition.bytes).and_then(|own| own.parse_parameters());
+        let parameters = programs::Routine::decode(&definition.bytes).and_then(|own| own.parse_parameters());
         let modes: Vec<_> = parameters.unwrap_or_default().into_iter().map(|parameter| parameter.mode).collect();
         let given = modes.iter().zip(&call.args).filter(|(mode, _)| **mode != ParameterMode::In);
         given
