@@ -18,9 +18,15 @@ fn entries(log: &str) -> Vec<(String, String, String)> {
     parts.map(entry).collect()
 }
 
-/// The statement of an entry, without the line with the moment.
+/// The statement of an entry, without the line with the moment, and that of the next entry's.
 fn statement(rest: &str) -> String {
-    rest.lines().filter(|line| !line.starts_with("SET timestamp=")).collect::<Vec<_>>().join("|")
+    let is_moment = |line: &&str| line.starts_with("SET timestamp=") || line.starts_with("# Time: ");
+    rest.lines().filter(|line| !is_moment(line)).collect::<Vec<_>>().join("|")
+}
+
+/// The moments of the lines `# Time:`.
+fn moments(log: &str) -> Vec<&str> {
+    log.lines().filter_map(|line| line.strip_prefix("# Time: ")).collect()
 }
 
 #[test]
@@ -62,7 +68,7 @@ fn what_is_slow_is_logged_as_mysqldumpslow_reads_it() {
     run("SELECT a FROM test.t WHERE a = 3");
 
     let text = log();
-    let header = text.split("# User@Host: ").next().unwrap_or_default();
+    let header = text.split("# Time: ").next().unwrap_or_default();
     assert!(header.starts_with('/') && header.contains(", Version: ") && header.contains("started with:\nTcp port: "));
     assert!(header.ends_with("Time                 Id Command    Argument\n"), "{header}");
     let entries = entries(&text);
@@ -74,8 +80,13 @@ fn what_is_slow_is_logged_as_mysqldumpslow_reads_it() {
             ["Query_time:", "Lock_time:", "Rows_sent:", "Rows_examined:"]
         );
         assert!(words[2].parse::<f64>().is_ok_and(|time| time < 100.0), "{times}");
+        let rest = rest.split("# Time: ").next().unwrap_or_default();
         assert!(rest.ends_with(";\n") && rest.contains("SET timestamp="), "{rest}");
     }
+    // As MySQL writes it: 2026-11-28T20:00:00.123456Z.
+    let moments = moments(&text);
+    assert_eq!(moments.len(), entries.len());
+    assert!(moments.iter().all(|moment| moment.len() == 27 && moment.ends_with('Z')), "{moments:?}");
     let statements: Vec<String> = entries.iter().map(|(_, _, rest)| statement(rest)).collect();
     assert_eq!(
         statements,

@@ -271,6 +271,7 @@ impl Change {
         index::check_auto_increment(&definition.columns, &definition.indexes)?;
         index::check_visible(&definition.columns, &definition.indexes)?;
         fulltext::check_columns(&definition.columns, &definition.indexes)?;
+        fulltext::check_temporary(table.is_temporary(), &definition.indexes)?;
         spatial::check_columns(&definition.columns, &definition.indexes)?;
         definition.indexes = index::in_order(std::mem::take(&mut definition.indexes), &definition.columns);
         // A file is encrypted or not for its whole life, so this needs another one.

@@ -4,7 +4,7 @@ use storage::schema::{IndexDefinition, TableDefinition, TableOptions, same_name}
 use storage::{DefinitionKind, LockedTables, Relatives, UnfinishedTable};
 
 use super::computed::{self, ComputedSpec};
-use super::{Context, Outcome, check, column, database_of, foreign_key, index, options, partition, sequence};
+use super::{Context, Outcome, check, column, database_of, foreign_key, fulltext, index, options, partition, sequence};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
 use crate::parser::ast::{CreateTable, ForeignKeySpec, IndexKind, IndexPartSpec, IndexSpec, TableName};
@@ -176,6 +176,7 @@ fn complete(
     let added = foreign_key::add(context, &mut definition, keys)?;
     definition.indexes.extend(added);
     definition.indexes = index::in_order(std::mem::take(&mut definition.indexes), &definition.columns);
+    fulltext::check_temporary(create.temporary, &definition.indexes)?;
     check::add(context, &mut definition, &create.checks, create.temporary)?;
     check::check_foreign_keys(&definition)?;
     check_counts(&definition)?;

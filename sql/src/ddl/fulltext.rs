@@ -114,6 +114,14 @@ fn listed(context: &Context<'_>, name: &str) -> Result<Stopwords> {
     Ok(Stopwords::Listed(words.into()))
 }
 
+/// Temporary tables have no full-text indexes.
+pub fn check_temporary(is_temporary: bool, indexes: &[IndexDefinition]) -> Result<()> {
+    if is_temporary && indexes.iter().any(|index| index.fulltext.is_some()) {
+        return Err(Error::new(1796, b"HY000", "Cannot create FULLTEXT index on temporary InnoDB table"));
+    }
+    Ok(())
+}
+
 /// A column that a full-text index is on keeps its collation with the others.
 pub fn check_columns(columns: &[Column], indexes: &[IndexDefinition]) -> Result<()> {
     for index in indexes.iter().filter(|index| index.fulltext.is_some()) {

@@ -191,6 +191,12 @@ impl Error {
         Error::new(1305, b"42000", format!("FUNCTION {name} does not exist"))
     }
 
+    /// There is no stored function of this name, which is that of one of the server's own where it is written otherwise.
+    pub fn name_of_native_function(unknown: &Error) -> Error {
+        let place = "Check the 'Function Name Parsing and Resolution' section in the Reference Manual";
+        Error::new(1630, b"42000", format!("{}. {place}", unknown.message))
+    }
+
     pub fn unknown_prepared(name: &str, doing: &str) -> Error {
         Error::new(1243, b"HY000", format!("Unknown prepared statement handler ({name}) given to {doing}"))
     }

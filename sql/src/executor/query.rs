@@ -179,8 +179,10 @@ fn run_select(
         environment.tick(context)?;
         values.clear();
         for expr in &plan.output {
-            let value = expr.eval(context, fields)?;
-            values.push(if plan.keeps_digits { value } else { value.fit(&expr.ty) }.into_value());
+            values.push(match plan.keeps_digits {
+                true => expr.with_all_digits().eval(context, fields)?.into_value(),
+                false => expr.value(context, fields)?,
+            });
         }
         output.row(&values, context, fields)
     };

@@ -39,6 +39,15 @@ impl Expr {
         Ok(self.eval(context, row)?.into_value())
     }
 
+    /// The expression that has the digits of this one, where it is that of a derived table that was merged.
+    #[inline]
+    pub fn with_all_digits(&self) -> &Expr {
+        match &self.node {
+            Node::Fitted(inner) => inner.with_all_digits(),
+            _ => self,
+        }
+    }
+
     /// The value as it leaves the expression: owned, a decimal with exactly the digits of its type.
     pub fn value(&self, context: &EvalContext<'_>, row: &dyn Fields) -> Result<Value> {
         Ok(self.eval(context, row)?.fit(&self.ty).into_value())

@@ -87,6 +87,18 @@ pub struct Facts<'a> {
     pub profiles: &'a Profiles,
     /// The session's zone, for CREATE_TIME and the like.
     pub zone: Zone,
+    pub state: SessionValues,
+}
+
+/// Values of variables that the session's statements give them.
+#[derive(Clone, Copy)]
+pub struct SessionValues {
+    pub last_insert_id: u64,
+    pub insert_id: u64,
+    pub warning_count: u64,
+    pub error_count: u64,
+    /// Seconds and microseconds.
+    pub timestamp: (i64, u32),
 }
 
 /// One column of a virtual table.

@@ -213,8 +213,17 @@ fn global_variables(facts: &Facts<'_>) -> Vec<Vec<Value>> {
 
 fn session_variables(facts: &Facts<'_>) -> Vec<Vec<Value>> {
     let mut list = with_gtids(facts.variables.show(&facts.instance.variables), facts.instance);
-    if let Some(own) = list.iter_mut().find(|(name, _)| *name == "pseudo_thread_id") {
-        own.1 = facts.process.id.to_string();
+    let state = &facts.state;
+    for (name, value) in &mut list {
+        match *name {
+            "pseudo_thread_id" => *value = facts.process.id.to_string(),
+            "last_insert_id" | "identity" => *value = state.last_insert_id.to_string(),
+            "insert_id" => *value = state.insert_id.to_string(),
+            "warning_count" => *value = state.warning_count.to_string(),
+            "error_count" => *value = state.error_count.to_string(),
+            "timestamp" => *value = format!("{}.{:06}", state.timestamp.0, state.timestamp.1),
+            _ => {}
+        }
     }
     pairs(list)
 }

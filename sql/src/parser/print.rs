@@ -241,8 +241,8 @@ impl Printer {
                 self.out.push(')');
                 Ok(())
             }
-            Expr::Char { args, charset } => {
-                self.word("char(");
+            Expr::Char { args, charset, keeps_null } => {
+                self.word(if *keeps_null { "chr(" } else { "char(" });
                 self.list(args)?;
                 if let Some(charset) = charset {
                     let _ = write!(self.out, " using {charset}");

@@ -192,6 +192,10 @@ impl Parser<'_> {
             if rest.len() >= CHAIN_MAX {
                 return Err(Error::nested_too_deep());
             }
+            // Of a query that is not the last.
+            if self.into_found.is_some() {
+                return Err(Error::misplaced_into());
+            }
             self.advance();
             let all = self.take_word("ALL");
             if !all {

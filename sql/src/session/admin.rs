@@ -9,7 +9,7 @@ use super::{Done, Session};
 use crate::accounts::Key;
 use crate::error::{Error, Level, Result};
 use crate::expression::{Binder, Expr, Scope, functions};
-use crate::information_schema::Facts;
+use crate::information_schema::{Facts, SessionValues};
 use crate::parser::ast::{self, ColumnName, FlushItem, Show, ShowFilter, TableName};
 use crate::planner::definition;
 use crate::planner::view::ViewDescriber;
@@ -82,6 +82,13 @@ impl Session {
             views: None,
             profiles: self.measure.profiles(),
             zone: self.zone(),
+            state: SessionValues {
+                last_insert_id: self.state.last_insert_id.get(),
+                insert_id: self.state.insert_id.get(),
+                warning_count: self.state.last_counts.get().0,
+                error_count: self.state.last_counts.get().1,
+                timestamp: self.state.timestamp.unwrap_or_else(super::clock),
+            },
         }
     }
 

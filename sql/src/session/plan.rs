@@ -23,7 +23,7 @@ use crate::executor::memory::{Memory, row_bytes};
 use crate::executor::{Environment, change, insert, joined_change, query};
 use crate::expression::{Datum, EvalContext, Expr, Node, parameter_type};
 use crate::parser;
-use crate::parser::ast::{InsertSource, IntoTarget, PrepareSource, SelectInto, Statement};
+use crate::parser::ast::{InsertSource, IntoTarget, PrepareSource, SelectInto, Statement, Wanted};
 use crate::parser::normalize::parameter_kind;
 use crate::planner::change::{InsertRows, plan_insert};
 use crate::planner::joined_view;
@@ -199,7 +199,12 @@ impl Session {
                     surroundings.rights.need(Privileges::FILE)?;
                 }
                 let mut plan = context.plan_query(query, plain_reads)?;
-                if matches!(query.into, SelectInto::Variables(_)) {
+                let is_assigned = match &query.into {
+                    SelectInto::Variables(_) => true,
+                    SelectInto::Program(wanted) => *wanted != Wanted::Rows,
+                    _ => false,
+                };
+                if is_assigned {
                     plan.keep_digits();
                 }
                 match &query.into {
@@ -223,30 +228,21 @@ impl Session {
             }
             Statement::Update(update) => {
                 match context.with_tables(update.with.as_ref(), || plan_update(&context, update))? {
-                    Updating::Table(plan) => {
-                        self.check_safe_update(&plan.select)?;
-                        (Plan::Update(*plan), Counter::ComUpdate)
-                    }
+                    Updating::Table(plan) => (Plan::Update(*plan), Counter::ComUpdate),
                     // Of a view that joins tables.
-                    Updating::Joined(plan) => {
-                        self.check_safe_update(&plan.select)?;
-                        (Plan::JoinedUpdate(*plan), Counter::ComUpdate)
-                    }
+                    Updating::Joined(plan) => (Plan::JoinedUpdate(*plan), Counter::ComUpdate),
                 }
             }
             Statement::Delete(delete) => {
                 let plan = context.with_tables(delete.with.as_ref(), || plan_delete(&context, delete))?;
-                self.check_safe_update(&plan.select)?;
                 (Plan::Delete(plan), Counter::ComDelete)
             }
             Statement::JoinedUpdate(update) => {
                 let plan = context.with_tables(update.with.as_ref(), || joined_view::plan_update(&context, update))?;
-                self.check_safe_update(&plan.select)?;
                 (Plan::JoinedUpdate(plan), Counter::ComUpdateMulti)
             }
             Statement::JoinedDelete(delete) => {
                 let plan = context.with_tables(delete.with.as_ref(), || joined_view::plan_delete(&context, delete))?;
-                self.check_safe_update(&plan.select)?;
                 (Plan::JoinedDelete(plan), Counter::ComDeleteMulti)
             }
             Statement::Load(load) => (Plan::Load(Box::new(plan_load(&context, load)?)), Counter::ComLoad),
@@ -265,7 +261,7 @@ impl Session {
             // Its user variables have types of this execution.
             Plan::Load(_) => false,
             Plan::Query { plan, into } => {
-                let is_kept = into.is_client() || *into == SelectInto::Program;
+                let is_kept = into.is_client() || matches!(into, SelectInto::Program(_));
                 is_kept && !reads_variables(plan) && !scans_for_values(plan)
             }
             Plan::Insert(_) => true,
@@ -446,6 +442,16 @@ impl Session {
         if !self.has_its_triggers(cached) {
             return Err(Error::new(STALE, b"HY000", "stale"));
         }
+        // Not before: as in MySQL such a statement can be prepared, and explained.
+        if self.variables.settings.sql_safe_updates {
+            match &cached.plan {
+                Plan::Update(plan) => self.check_safe_update(&plan.select)?,
+                Plan::JoinedUpdate(plan) => self.check_safe_update(&plan.select)?,
+                Plan::Delete(plan) => self.check_safe_update(&plan.select)?,
+                Plan::JoinedDelete(plan) => self.check_safe_update(&plan.select)?,
+                _ => {}
+            }
+        }
         let view = self.view_in(surroundings);
         let (client, connection) = surroundings.literals;
         let client = collation(client).charset;
@@ -521,7 +527,7 @@ impl Session {
                 self.state.row_count.set(-1);
                 Ok(Done::default())
             }
-            Plan::Query { plan, into: SelectInto::Program } => {
+            Plan::Query { plan, into: SelectInto::Program(wanted) } => {
                 let mut rows = Vec::new();
                 let mut account = environment.memory.account();
                 query::run(environment, plan, context, &mut |row| {
@@ -532,7 +538,8 @@ impl Session {
                 if self.process.interrupt.is_set() {
                     return Err(Error::interrupted());
                 }
-                self.programs.collect(rows, plan.columns().iter().map(|column| column.ty.stored()).collect());
+                let types = plan.columns().iter().map(|column| column.ty.stored()).collect();
+                self.programs.collect(rows, types, &[*wanted], context)?;
                 Ok(Done::default())
             }
             Plan::Query { plan, into: SelectInto::Variables(targets) } => {
@@ -558,7 +565,8 @@ impl Session {
                             }
                         } else {
                             let types = plan.columns().iter().map(|column| column.ty.stored()).collect();
-                            self.programs.collect(vec![values], types);
+                            let wanted: Vec<Wanted> = targets.iter().map(IntoTarget::wanted).collect();
+                            self.programs.collect(vec![values], types, &wanted, context)?;
                         }
                         ran?;
                         Ok(Done { affected_rows: 1, ..Done::default() })

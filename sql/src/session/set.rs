@@ -55,7 +55,7 @@ impl Session {
         let context = self.eval_context(&view, &given);
         let bound = match bind(&context, expr, &self.types_of(&given)) {
             // It may be a stored function, which only a query can call.
-            Err(error) if error.code == 1305 => return self.evaluate_query(expr),
+            Err(error) if matches!(error.code, 1305 | 1630) => return self.evaluate_query(expr),
             bound => bound?,
         };
         Ok((bound.assigned(&context, &NoFields)?, bound.ty))
@@ -71,23 +71,19 @@ impl Session {
             order_by: Vec::new(),
             limit: None,
             lock: None,
-            into: ast::SelectInto::Client,
+            into: ast::SelectInto::Program(ast::Wanted::Value),
         };
         let statement = ast::Statement::Query(Box::new(query));
         let mut kept = Kept { rows: Vec::new(), error: None };
         let given = self.given.clone();
-        let plan = self.plan_and_run(&statement, given.len(), &given, false, &mut kept)?;
-        let plan = plan.ok_or_else(|| Error::internal("no plan"))?;
+        self.plan_and_run(&statement, given.len(), &given, false, &mut kept)?;
         if let Some(error) = kept.error {
             self.state.error_count.set(0);
             return Err(error);
         }
-        let value = kept.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null);
-        let ty = match &plan.plan {
-            super::cached::Plan::Query { plan, .. } => plan.columns()[0].ty,
-            _ => TypeInfo::NULL,
-        };
-        Ok((value, ty))
+        let collected = self.programs.take_collected().ok_or_else(|| Error::internal("a query without rows"))?;
+        let value = collected.rows.into_iter().next_back().and_then(|mut row| row.pop()).unwrap_or(Value::Null);
+        Ok((value, collected.types.first().copied().unwrap_or(TypeInfo::NULL)))
     }
 
     fn set_system(&mut self, scope: Option<VariableScope>, name: &str, value: &ast::Expr) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The slow query log and the general log, in MySQL's formats.
 //!
 //! ```text
+//! # Time: 2023-11-14T22:13:21.000190Z
 //! # User@Host: root[root] @ localhost []  Id:     8
 //! # Query_time: 1.000190  Lock_time: 0.000000 Rows_sent: 1  Rows_examined: 1
 //! use test;
@@ -10,9 +11,7 @@
 //!
 //! With `log_slow_extra` the second line goes on: Thread_id, Errno, Killed, and what the session's counters counted.
 //!
-//! There is no line `# Time:`, which MySQL and MariaDB write differently, and whose form mysqldumpslow of each takes for a
-//! part of the statement in files of the other: the moment is in `SET timestamp`. Passwords of accounts are in neither
-//! log.
+//! `# Time:` is the moment of the end, in the zone that `log_timestamps` says. Passwords of accounts are in neither log.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -98,9 +97,10 @@ impl Session {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let began = now.as_secs().saturating_sub(timing.wait / 1_000_000_000);
         let database = self.state.database.as_deref();
+        let ended = log_file::moment(now.as_micros() as u64, self.log_zone());
         let entry = |is_other: bool| {
             let mut entry = format!(
-                "# User@Host: {who}  Id: {:5}\n# Query_time: {:.6}  Lock_time: {:.6} Rows_sent: {}  \
+                "# Time: {ended}\n# User@Host: {who}  Id: {:5}\n# Query_time: {:.6}  Lock_time: {:.6} Rows_sent: {}  \
                  Rows_examined: {}{extra}\n",
                 self.process.id,
                 seconds(timing.wait),

@@ -460,6 +460,10 @@ impl Qualifier<'_> {
                 let database = self.database.unwrap_or_default().to_owned();
                 *expr = Expr::StoredFunction { database, name, args };
             }
+            Expr::StoredFunction { database, args, .. } if database.is_empty() => {
+                *database = self.database.unwrap_or_default().to_owned();
+                self.exprs(args)?;
+            }
             Expr::Function { args, .. } | Expr::StoredFunction { args, .. } | Expr::Char { args, .. } => {
                 self.exprs(args)?;
             }

@@ -19,7 +19,14 @@ impl Assignment<'_, '_> {
             (true, _) => source.charset(),
             (false, _) => Charset::Ascii,
         };
-        let text = value.into_text(source);
+        let text = match &value {
+            // All digits, those beyond its type, too: `1 / 3`.
+            Datum::Decimal(number) => {
+                let source = TypeInfo { decimals: source.decimals.max(number.scale()), ..*source };
+                value.into_text(&source)
+            }
+            _ => value.into_text(source),
+        };
         if to == Charset::Binary || (text.is_ascii() && from.has_same_bytes(&text, to)) {
             return Ok(text);
         }

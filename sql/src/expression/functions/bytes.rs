@@ -19,6 +19,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("hex", (1, 1), hex_type, hex).of_bytes(),
     Function::new("unhex", (1, 1), unhex_type, unhex),
     Function::new("char", (1, MANY), char_type, char_).of_any_text(),
+    Function::new("chr", (1, 1), char_type, char_).of_any_text(),
     Function::new("format", (2, 3), format_type, format_number),
     Function::new("format_pico_time", (1, 1), pico_time_type, format_pico_time),
     Function::new("load_file", (1, 1), file_type, load_file).volatile(),
@@ -173,6 +174,9 @@ fn char_<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     for index in 0..call.args.len() {
         let value = call.arg(index)?;
         if value.is_null() {
+            if call.name == "chr" {
+                return Ok(Datum::Null);
+            }
             continue;
         }
         let bytes = (value.to_i64(call.context)? as u32).to_be_bytes();

@@ -78,6 +78,7 @@ pub enum Expr {
     },
     /// `schema.name(args)`: a stored function.
     StoredFunction {
+        /// Empty: the current one.
         database: String,
         name: String,
         args: Vec<Expr>,
@@ -128,10 +129,11 @@ pub enum Expr {
         from: Box<Expr>,
         to: Box<Expr>,
     },
-    /// CHAR(n, ... [USING charset])
+    /// CHAR(n, ... [USING charset]), which leaves NULLs out; CHR(n [USING charset]), which is NULL then.
     Char {
         args: Vec<Expr>,
         charset: Option<String>,
+        keeps_null: bool,
     },
     /// `(a, b)` or ROW(a, b): at least two.
     Row(Vec<Expr>),

@@ -10,7 +10,7 @@ pub enum SelectInto {
     /// INTO @a, b
     Variables(Vec<IntoTarget>),
     /// They are kept for the program that asks.
-    Program,
+    Program(Wanted),
     Outfile {
         file: String,
         charset: Option<String>,
@@ -18,6 +18,20 @@ pub enum SelectInto {
     },
     /// INTO DUMPFILE: one row, its values as they are.
     Dumpfile(String),
+}
+
+/// What a program makes of the rows that it asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wanted {
+    /// It reads them as they are.
+    #[default]
+    Rows,
+    /// It reads the one value, whose decimals have all their digits.
+    Value,
+    /// The value becomes a local variable.
+    Local(usize),
+    /// The value is what a function returns.
+    Result,
 }
 
 impl SelectInto {

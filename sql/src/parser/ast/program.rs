@@ -27,6 +27,16 @@ pub enum IntoTarget {
     Parameter(usize),
 }
 
+impl IntoTarget {
+    /// What it takes the value as.
+    pub fn wanted(&self) -> Wanted {
+        match self {
+            IntoTarget::Local(at) => Wanted::Local(*at),
+            IntoTarget::User(_) | IntoTarget::Parameter(_) => Wanted::Rows,
+        }
+    }
+}
+
 /// What stands in a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Variable {

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::parser::ast::*;
 use crate::parser::lexer::Kind;
 use crate::parser::words;
+use crate::types::SqlMode;
 
 /// Reserved words that are functions when a parenthesis follows.
 const RESERVED_FUNCTIONS: [&str; 28] = [
@@ -40,6 +41,46 @@ const RESERVED_FUNCTIONS: [&str; 28] = [
     "grouping",
 ];
 
+/// Names that mean these functions only if the parenthesis follows at once, unless sql_mode has IGNORE_SPACE. Otherwise they
+/// are names like others.
+const JOINED_FUNCTIONS: [&str; 35] = [
+    "adddate",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "cast",
+    "count",
+    "curdate",
+    "curtime",
+    "date_add",
+    "date_sub",
+    "extract",
+    "group_concat",
+    "json_arrayagg",
+    "json_objectagg",
+    "max",
+    "mid",
+    "min",
+    "now",
+    "position",
+    "session_user",
+    "st_collect",
+    "std",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "subdate",
+    "substr",
+    "substring",
+    "sum",
+    "sysdate",
+    "system_user",
+    "trim",
+    "var_pop",
+    "var_samp",
+    "variance",
+];
+
 impl Parser<'_> {
     pub(super) fn call(&mut self) -> Result<Expr> {
         let token = self.peek();
@@ -51,6 +92,10 @@ impl Parser<'_> {
         }
         if is_quoted {
             return Ok(Expr::Function { name, args: self.arguments()? });
+        }
+        let is_apart = self.peek().start > token.end && !self.mode.has(SqlMode::IGNORE_SPACE);
+        if is_apart && JOINED_FUNCTIONS.contains(&name.as_str()) {
+            return Ok(Expr::StoredFunction { database: String::new(), name, args: self.arguments()? });
         }
         if let Some(function) = aggregate_by_name(&name) {
             return self.aggregate(function);
@@ -103,7 +148,7 @@ impl Parser<'_> {
             "char" => self.in_parentheses(|parser| {
                 let args = parser.list(Self::expr)?;
                 let charset = if parser.take_word("USING") { Some(parser.name_or_text_or_binary()?) } else { None };
-                Ok(Expr::Char { args, charset })
+                Ok(Expr::Char { args, charset, keeps_null: false })
             }),
             "values" => self.in_parentheses(|parser| Ok(Expr::ValuesOf(parser.column_name()?))),
             "get_format" => self.in_parentheses(|parser| {
@@ -178,10 +223,7 @@ impl Parser<'_> {
                 let code = parser.expr()?;
                 let charset =
                     if parser.take_word("USING") { parser.name_or_text_or_binary()? } else { "utf8mb4".into() };
-                // CHAR leaves NULL out, and so would have an empty text of it.
-                let is_null = Expr::IsNull { expr: Box::new(code.clone()), negated: false };
-                let text = Expr::Char { args: vec![code], charset: Some(charset) };
-                Ok(Expr::Function { name: "if".into(), args: vec![is_null, Expr::NULL, text] })
+                Ok(Expr::Char { args: vec![code], charset: Some(charset), keeps_null: true })
             }),
             _ => self.in_parentheses(|parser| {
                 let expr = parser.boxed_expr()?;

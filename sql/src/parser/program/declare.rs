@@ -93,7 +93,7 @@ impl Parser<'_> {
         }
         let mut query = self.plain_sql()?;
         match &mut query.statement {
-            Statement::Query(query) if query.into.is_client() => query.into = SelectInto::Program,
+            Statement::Query(query) if query.into.is_client() => query.into = SelectInto::Program(Wanted::Rows),
             Statement::Query(_) => return Err(Error::cursor_into()),
             _ => return Err(Error::cursor_without_select()),
         }

@@ -26,7 +26,7 @@ impl Runner<'_> {
     fn run<T>(
         &self,
         unit: &mut Unit,
-        compiled: &Compiled,
+        compiled: &Arc<Compiled>,
         frame: Vec<Value>,
         rights: Option<Arc<Rights>>,
         finish: impl FnOnce(&mut Run<'_, '_>) -> T,
@@ -35,7 +35,7 @@ impl Runner<'_> {
         if session.programs.running(&compiled.definition) > 0 {
             return Err(Error::recursive_function());
         }
-        session.programs.enter(&compiled.definition)?;
+        session.programs.enter(compiled)?;
         let outer = session.warnings.conditions();
         session.warnings.clear();
         let state = &session.state;

@@ -52,8 +52,8 @@ use storage::{Definition, DefinitionKind, Table, TableUse};
 use super::Session;
 use crate::accounts::{Key, Rights};
 use crate::error::{Error, Result};
-use crate::expression::{Condition, SessionState};
-use crate::parser::ast::{Call, DataAccess, GetDiagnostics, Program, ProgramKind, Signal};
+use crate::expression::{Condition, EvalContext, SessionState};
+use crate::parser::ast::{Call, DataAccess, GetDiagnostics, Program, ProgramKind, Signal, Wanted};
 use crate::programs::Routine;
 use crate::result::ResultSink;
 use crate::sequences;
@@ -61,15 +61,26 @@ use crate::types::TypeInfo;
 
 pub(super) use inner::Runner;
 use run::{Host, Run};
-use unit::{Unit, UnitKey};
+use unit::{Compiled, Unit, UnitKey};
+use value::converted;
 
 /// How much of a thread's stack programs that call each other may take.
 const STACK_BYTES_MAX: usize = 1200 << 10;
 
 /// Rows that a program asked for, and their types.
-struct Collected {
-    rows: Vec<Vec<Value>>,
-    types: Vec<TypeInfo>,
+pub(super) struct Collected {
+    pub(super) rows: Vec<Vec<Value>>,
+    pub(super) types: Vec<TypeInfo>,
+    /// What becomes of the values of the first row; shorter than what is wanted where the next value did not fit.
+    converted: Vec<Converted>,
+}
+
+/// A value on its way to who wanted it.
+enum Converted {
+    /// As it is in the row.
+    Plain,
+    /// As a local variable has it, and as a column stores it if the variable is a field.
+    Typed(Value, Option<Box<[u8]>>),
 }
 
 /// What a session knows of programs.
@@ -77,7 +88,7 @@ struct Collected {
 pub struct Programs {
     idle: RefCell<FxHashMap<UnitKey, Vec<Unit>>>,
     /// The definitions of those that run, the innermost last.
-    stack: RefCell<Vec<Arc<Definition>>>,
+    stack: RefCell<Vec<Arc<Compiled>>>,
     /// The tables of the statements that run them.
     in_use: RefCell<Vec<Vec<Arc<Table>>>>,
     collected: RefCell<Option<Collected>>,
@@ -132,11 +143,39 @@ impl Programs {
         self.prepares.set(true);
     }
 
-    pub fn collect(&self, rows: Vec<Vec<Value>>, types: Vec<TypeInfo>) {
-        self.collected.replace(Some(Collected { rows, types }));
+    /// Keeps rows for the program that runs. Values that it wants in variables are converted here, as a part of the
+    /// statement: what the statement has done does not stay if one of them does not fit.
+    pub fn collect(
+        &self,
+        rows: Vec<Vec<Value>>,
+        types: Vec<TypeInfo>,
+        wanted: &[Wanted],
+        context: &EvalContext<'_>,
+    ) -> Result<()> {
+        let mut collected = Collected { rows, types, converted: Vec::new() };
+        let program = self.stack.borrow().last().cloned();
+        let context = &EvalContext { strict_change: context.mode.is_strict(), ..*context };
+        let mut failed = None;
+        let values = collected.rows.first().map(|row| row.as_slice()).unwrap_or_default();
+        for ((wanted, value), from) in wanted.iter().zip(values).zip(&collected.types) {
+            let target = program.as_deref().and_then(|program| program.target(*wanted));
+            let Some((name, ty, as_stored)) = target else {
+                collected.converted.push(Converted::Plain);
+                continue;
+            };
+            match converted(context, value.clone(), from, (name, ty), as_stored) {
+                Ok((value, stored)) => collected.converted.push(Converted::Typed(value, stored)),
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        self.collected.replace(Some(collected));
+        failed.map_or(Ok(()), Err)
     }
 
-    fn take_collected(&self) -> Option<Collected> {
+    pub(super) fn take_collected(&self) -> Option<Collected> {
         self.collected.borrow_mut().take()
     }
 
@@ -161,11 +200,11 @@ impl Programs {
 
     /// How often a program runs already.
     fn running(&self, definition: &Definition) -> usize {
-        self.stack.borrow().iter().filter(|running| running.full_name() == definition.full_name()).count()
+        self.stack.borrow().iter().filter(|running| running.definition.full_name() == definition.full_name()).count()
     }
 
     /// A program begins.
-    fn enter(&self, definition: &Arc<Definition>) -> Result<()> {
+    fn enter(&self, program: &Arc<Compiled>) -> Result<()> {
         let here = stack_place();
         let mut stack = self.stack.borrow_mut();
         if stack.is_empty() {
@@ -174,7 +213,7 @@ impl Programs {
         if self.base.get().abs_diff(here) > STACK_BYTES_MAX {
             return Err(Error::programs_nested_too_deep());
         }
-        stack.push(definition.clone());
+        stack.push(program.clone());
         Ok(())
     }
 
@@ -245,7 +284,7 @@ impl Session {
         self.limited_in_time(0, |session| {
             let mut unit = session.programs.take(&definition, None, &account, session.generation.get())?;
             let compiled = unit.compiled.clone();
-            session.programs.enter(&definition)?;
+            session.programs.enter(&compiled)?;
             let frame = vec![Value::Null; compiled.locals.len()];
             let host = Host::Session { session, sink };
             let mut run = Run::of_program(host, &compiled, &mut unit, frame);
@@ -263,7 +302,7 @@ impl Session {
         let account = self.rights.account.clone();
         let mut unit = self.programs.take(definition, None, &account, self.generation.get())?;
         let compiled = unit.compiled.clone();
-        self.programs.enter(definition)?;
+        self.programs.enter(&compiled)?;
         let outside = self.enter_procedure(&compiled, None);
         let frame = vec![Value::Null; compiled.locals.len()];
         let mut nobody = sink::Nobody;

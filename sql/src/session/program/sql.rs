@@ -4,6 +4,7 @@ use format::packet::status as flags;
 use format::value::Value;
 use storage::{ReadMode, TableUse};
 
+use super::Converted;
 use super::run::{Host, OpenCursor, Run};
 use super::sink::{Nobody, ProgramSink};
 use super::unit::Slot;
@@ -197,21 +198,16 @@ impl Run<'_, '_> {
             Statement::Query(_) => ReadMode::Consistent,
             _ => ReadMode::Source,
         };
+        self.session().programs.take_collected();
         let ran = self.run_planned(&mut kept, &step.statement, &values, &types, reads);
         if let Some(plan) = kept {
             self.give_slot(step.slot, Slot::Plan(plan));
         }
-        let had_row = ran.as_ref().err().is_none_or(|error| error.code == Error::more_than_one_row().code);
+        // The values of the first row are in the variables if there is a second one, as in MySQL, and those before one that
+        // does not fit.
         if let Statement::Query(query) = &step.statement
             && let SelectInto::Variables(targets) = &query.into
-            && had_row
         {
-            if ran.is_err() {
-                // What the first row raises comes before the second row.
-                let mut conditions = self.session().warnings.conditions();
-                conditions.retain(|(warning, _)| warning.code != Error::more_than_one_row().code);
-                self.session().warnings.replace(conditions);
-            }
             self.take_into(targets)?;
         }
         ran
@@ -220,7 +216,7 @@ impl Run<'_, '_> {
     fn no_result(&self) -> Error {
         // The innermost function or trigger is not the procedure that runs inside of it.
         let stack = self.session().programs.stack.borrow();
-        let is_trigger = stack.iter().rev().find_map(|definition| match definition.kind {
+        let is_trigger = stack.iter().rev().find_map(|program| match program.definition.kind {
             storage::DefinitionKind::Trigger => Some(true),
             storage::DefinitionKind::Function => Some(false),
             _ => None,
@@ -235,8 +231,17 @@ impl Run<'_, '_> {
         }
         let Some(mut collected) = self.session().programs.take_collected() else { return Ok(()) };
         let Some(row) = collected.rows.pop() else { return Ok(()) };
+        let mut all = std::mem::take(&mut collected.converted).into_iter();
         for ((target, value), ty) in targets.iter().zip(row).zip(&collected.types) {
-            self.assign_to(target, value, ty)?;
+            match (all.next(), target) {
+                (Some(Converted::Typed(value, stored)), IntoTarget::Local(at)) => self.place(*at, value, stored),
+                (Some(_), target) => self.assign_to(target, value, ty)?,
+                (None, IntoTarget::Local(at)) => {
+                    self.frame[*at] = self.after_error(*at);
+                    break;
+                }
+                (None, _) => break,
+            }
         }
         Ok(())
     }

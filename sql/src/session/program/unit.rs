@@ -11,7 +11,7 @@ use crate::accounts::Key;
 use crate::column_types::column_type;
 use crate::error::{Error, Result};
 use crate::expression::Expr;
-use crate::parser::ast::{ParameterMode, Program, ProgramKind, Variable};
+use crate::parser::ast::{ParameterMode, Program, ProgramKind, Variable, Wanted};
 use crate::programs::{Event, Routine, Trigger};
 use crate::session::cached::CachedPlan;
 use crate::types::{SqlMode, TypeInfo};
@@ -122,6 +122,17 @@ impl Compiled {
             shown: format!("{}.{}", definition.database, routine.name),
             definer: (!routine.as_invoker).then_some(routine.origin.definer),
         })
+    }
+}
+
+impl Compiled {
+    /// What takes a value that is wanted: its name and type, and whether it is stored in a row.
+    pub fn target(&self, wanted: Wanted) -> Option<(&str, &ColumnType, bool)> {
+        match wanted {
+            Wanted::Rows | Wanted::Value => None,
+            Wanted::Local(at) => self.locals.get(at).map(|local| (&*local.name, &local.ty, local.field.is_some())),
+            Wanted::Result => self.returns.as_ref().map(|ty| (&*self.definition.name, ty, false)),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use format::collation::collation;
 use format::value::{ColumnType, Value};
 use storage::ReadMode;
 
+use super::Converted;
 use super::run::{Host, Run};
 use super::unit::{Local, Slot};
 use crate::error::{Error, Result};
@@ -12,7 +13,7 @@ use crate::executor::stored::Stored;
 use crate::expression::assign::Target;
 use crate::expression::{AssignMode, Binder, Datum, EvalContext, Expr, NoFields, NoScope, Node, assign};
 use crate::parser::ast::{
-    self, Computed, IntoTarget, Literal, Query, Select, SelectInto, SelectItem, SetItem, SetStep, Statement,
+    self, Computed, IntoTarget, Literal, Query, Select, SelectInto, SelectItem, SetItem, SetStep, Statement, Wanted,
 };
 use crate::types::{SqlMode, TypeInfo};
 
@@ -25,8 +26,15 @@ fn reads_variables(expr: &Expr) -> bool {
     found
 }
 
+/// What an expression has given.
+enum Computation {
+    Value(Value, TypeInfo),
+    /// A query has converted it already.
+    Converted(Value, Option<Box<[u8]>>),
+}
+
 /// `SELECT expr`, for the program.
-fn query_of(expr: &ast::Expr) -> Statement {
+fn query_of(expr: &ast::Expr, wanted: Wanted) -> Statement {
     let item = SelectItem::Expr { expr: expr.clone(), alias: None, text: "value".to_owned() };
     let select = Select { items: vec![item], ..Select::default() };
     Statement::Query(Box::new(Query {
@@ -35,7 +43,7 @@ fn query_of(expr: &ast::Expr) -> Statement {
         order_by: Vec::new(),
         limit: None,
         lock: None,
-        into: SelectInto::Program,
+        into: SelectInto::Program(wanted),
     }))
 }
 
@@ -51,21 +59,32 @@ impl<'p> Run<'_, 'p> {
 
     /// The value of an expression, and its type. In the strict modes a doubtful value is an error.
     pub fn compute(&mut self, computed: &Computed) -> Result<(Value, TypeInfo)> {
-        let strict = self.compiled.is_some() && self.surroundings().mode.is_strict();
-        self.compute_as(computed, strict)
+        self.compute_as(computed, self.is_strict())
+    }
+
+    fn is_strict(&self) -> bool {
+        self.compiled.is_some() && self.surroundings().mode.is_strict()
     }
 
     fn compute_as(&mut self, computed: &Computed, strict_change: bool) -> Result<(Value, TypeInfo)> {
+        match self.compute_for(computed, strict_change, Wanted::Value)? {
+            Computation::Value(value, ty) => Ok((value, ty)),
+            Computation::Converted(..) => Err(Error::internal("a converted value")),
+        }
+    }
+
+    /// The value of an expression for who wants it. It is converted only if a query had to compute it.
+    fn compute_for(&mut self, computed: &Computed, strict_change: bool, wanted: Wanted) -> Result<Computation> {
         let (values, types) = self.reads(&computed.reads);
         let slot = self.take_slot(computed.slot);
         let bound = match slot {
             Slot::Bound(bound) => *bound,
-            Slot::Query(plan) => return self.compute_by_query(computed, plan, values, types),
+            Slot::Query(plan) => return self.compute_by_query(computed, plan, (values, types), wanted),
             _ => match self.bind(&computed.expr, &types) {
                 Ok(bound) => bound,
                 // A subquery, or a stored function.
-                Err(error) if matches!(error.code, 1235 | 1305) => {
-                    return self.compute_by_query(computed, None, values, types);
+                Err(error) if matches!(error.code, 1235 | 1305 | 1630) => {
+                    return self.compute_by_query(computed, None, (values, types), wanted);
                 }
                 Err(error) => return Err(error),
             },
@@ -76,7 +95,7 @@ impl<'p> Run<'_, 'p> {
         if !reads_variables(&bound) {
             self.give_slot(computed.slot, Slot::Bound(Box::new(bound)));
         }
-        Ok((result?, ty))
+        Ok(Computation::Value(result?, ty))
     }
 
     fn bind(&self, expr: &ast::Expr, types: &[TypeInfo]) -> Result<Expr> {
@@ -95,17 +114,20 @@ impl<'p> Run<'_, 'p> {
         &mut self,
         computed: &Computed,
         mut plan: Option<Box<crate::session::cached::CachedPlan>>,
-        values: Vec<Value>,
-        types: Vec<TypeInfo>,
-    ) -> Result<(Value, TypeInfo)> {
-        let statement = query_of(&computed.expr);
+        (values, types): (Vec<Value>, Vec<TypeInfo>),
+        wanted: Wanted,
+    ) -> Result<Computation> {
+        let statement = query_of(&computed.expr, wanted);
         let ran = self.run_planned(&mut plan, &statement, &values, &types, ReadMode::Consistent);
         self.give_slot(computed.slot, Slot::Query(plan));
-        ran?;
         let collected = self.session().programs.take_collected();
+        ran?;
         let mut collected = collected.ok_or_else(|| Error::internal("a query without rows"))?;
+        if let Some(Converted::Typed(value, stored)) = collected.converted.pop() {
+            return Ok(Computation::Converted(value, stored));
+        }
         let value = collected.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null);
-        Ok((value, collected.types.first().copied().unwrap_or(TypeInfo::NULL)))
+        Ok(Computation::Value(value, collected.types.first().copied().unwrap_or(TypeInfo::NULL)))
     }
 
     /// The number of a branch. A condition stores nothing: what is doubtful in it is a warning in strict modes, too.
@@ -168,31 +190,7 @@ impl<'p> Run<'_, 'p> {
     ) -> Result<(Value, Option<Box<[u8]>>)> {
         self.with_context(&[], |context| {
             let context = &EvalContext { mode, strict_change: mode.is_strict(), ..*context };
-            let mode = if context.mode.is_strict() { AssignMode::Strict } else { AssignMode::Lenient };
-            let target = Target { name, ty, nullable: true };
-            let value = assign(Datum::from(value), from, &target, mode, 1, context)?;
-            // What is stored in another way than it is computed with goes that way.
-            let is_plain = matches!(
-                ty,
-                ColumnType::Int { .. }
-                    | ColumnType::Decimal { .. }
-                    | ColumnType::VarChar { .. }
-                    | ColumnType::VarBinary { .. }
-                    | ColumnType::Text { .. }
-                    | ColumnType::Blob { .. }
-                    | ColumnType::Geometry { .. }
-                    | ColumnType::Date
-            );
-            if value.is_null() || is_plain && !as_stored {
-                return Ok((value.into_value(), None));
-            }
-            let mut stored = Stored::default();
-            stored.push(value, ty)?;
-            let bytes = stored.get(0).map(Box::from);
-            let columns = [column_like(ty)];
-            let fields = RowFields { columns: &columns, values: &stored, zone: context.zone };
-            let value = Expr::column(0, ty, true).value(context, &fields)?;
-            Ok((value, bytes))
+            converted(context, value, from, (name, ty), as_stored)
         })
     }
 
@@ -207,12 +205,17 @@ impl<'p> Run<'_, 'p> {
                 return Err(error);
             }
         };
+        self.place(variable, value, stored);
+        Ok(())
+    }
+
+    /// Puts a converted value into a variable.
+    pub fn place(&mut self, variable: usize, value: Value, stored: Option<Box<[u8]>>) {
         self.frame[variable] = value;
-        if local.field.is_some() {
+        if self.compiled.is_some_and(|compiled| compiled.locals[variable].field.is_some()) {
             self.assigned.retain(|(at, _)| *at != variable);
             self.assigned.push((variable, stored));
         }
-        Ok(())
     }
 
     pub fn assign_to(&mut self, target: &IntoTarget, value: Value, from: &TypeInfo) -> Result<()> {
@@ -234,7 +237,7 @@ impl<'p> Run<'_, 'p> {
     }
 
     /// What a variable is whose new value is an error: as in MySQL, NULL. A field of NEW stays.
-    fn after_error(&self, variable: usize) -> Value {
+    pub fn after_error(&self, variable: usize) -> Value {
         match self.compiled.and_then(|compiled| compiled.locals[variable].field) {
             Some(_) => self.frame[variable].clone(),
             None => Value::Null,
@@ -242,8 +245,13 @@ impl<'p> Run<'_, 'p> {
     }
 
     fn assign_computed(&mut self, variable: usize, value: &Computed) -> Result<()> {
-        match self.compute(value) {
-            Ok((value, ty)) => self.assign(variable, value, &ty),
+        let strict = self.is_strict();
+        match self.compute_for(value, strict, Wanted::Local(variable)) {
+            Ok(Computation::Value(value, ty)) => self.assign(variable, value, &ty),
+            Ok(Computation::Converted(value, stored)) => {
+                self.place(variable, value, stored);
+                Ok(())
+            }
             Err(error) => {
                 self.frame[variable] = self.after_error(variable);
                 Err(error)
@@ -266,9 +274,14 @@ impl<'p> Run<'_, 'p> {
         let Some(compiled) = self.compiled else { return Err(Error::return_outside()) };
         // A function whose handler goes on behind a RETURN that fails has returned NULL.
         self.result = Some(Value::Null);
-        let (value, from) = self.compute(value)?;
-        let ty = compiled.returns.as_ref().ok_or_else(Error::return_outside)?;
-        let (value, _) = self.converted(value, &from, (&compiled.definition.name, ty), false)?;
+        let strict = self.is_strict();
+        let value = match self.compute_for(value, strict, Wanted::Result)? {
+            Computation::Converted(value, _) => value,
+            Computation::Value(value, from) => {
+                let ty = compiled.returns.as_ref().ok_or_else(Error::return_outside)?;
+                self.converted(value, &from, (&compiled.definition.name, ty), false)?.0
+            }
+        };
         self.result = Some(value);
         Ok(())
     }
@@ -300,6 +313,41 @@ impl<'p> Run<'_, 'p> {
             Host::Statement { .. } => Err(Error::unsupported("system variables set by stored functions and triggers")),
         }
     }
+}
+
+/// A value as a variable of a type has it; and as a column has it, if that is asked for.
+pub(super) fn converted(
+    context: &EvalContext<'_>,
+    value: Value,
+    from: &TypeInfo,
+    (name, ty): (&str, &ColumnType),
+    as_stored: bool,
+) -> Result<(Value, Option<Box<[u8]>>)> {
+    let mode = if context.mode.is_strict() { AssignMode::Strict } else { AssignMode::Lenient };
+    let target = Target { name, ty, nullable: true };
+    let value = assign(Datum::from(value), from, &target, mode, 1, context)?;
+    // What is stored in another way than it is computed with goes that way.
+    let is_plain = matches!(
+        ty,
+        ColumnType::Int { .. }
+            | ColumnType::Decimal { .. }
+            | ColumnType::VarChar { .. }
+            | ColumnType::VarBinary { .. }
+            | ColumnType::Text { .. }
+            | ColumnType::Blob { .. }
+            | ColumnType::Geometry { .. }
+            | ColumnType::Date
+    );
+    if value.is_null() || is_plain && !as_stored {
+        return Ok((value.into_value(), None));
+    }
+    let mut stored = Stored::default();
+    stored.push(value, ty)?;
+    let bytes = stored.get(0).map(Box::from);
+    let columns = [column_like(ty)];
+    let fields = RowFields { columns: &columns, values: &stored, zone: context.zone };
+    let value = Expr::column(0, ty, true).value(context, &fields)?;
+    Ok((value, bytes))
 }
 
 /// A column of a type, for a row that has nothing else.

@@ -237,8 +237,8 @@ impl Printer<'_> {
                 self.expr(to)?;
                 self.put(")");
             }
-            Expr::Char { args, charset } => {
-                self.put("char(");
+            Expr::Char { args, charset, keeps_null } => {
+                self.put(if *keeps_null { "chr(" } else { "char(" });
                 self.exprs(args)?;
                 if let Some(charset) = charset {
                     let _ = write!(self.out, " using {charset}");
