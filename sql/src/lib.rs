@@ -48,6 +48,8 @@ pub mod histograms;
 
 mod plane;
 
+mod globe;
+
 pub mod expression;
 
 pub mod catalog;

@@ -65,7 +65,8 @@ pub fn functional(
             std::iter::once(column.name.to_string()).chain((2..100).map(|number| format!("{}_{number}", column.name)));
         spec.name = candidates.into_iter().find(|name| !is_taken(name) && !name.eq_ignore_ascii_case("PRIMARY"));
     }
-    let text = spatial_key::expression(&column.name);
+    let srid = if let ColumnType::Geometry { srid, .. } = column.ty { srid } else { None };
+    let text = spatial_key::expression(&column.name, srid);
     part.expression = Some(parse_expression(text.as_bytes(), SqlMode::default())?);
     Ok(spec)
 }
@@ -95,8 +96,9 @@ pub fn rename(columns: &mut [Column], renamed: &[(Box<str>, Box<str>)]) {
     for column in columns {
         let Some(generated) = column.generated.as_mut().filter(|generated| generated.hidden) else { continue };
         let mut renamed = renamed.iter().filter(|(old, new)| old != new);
-        if let Some((_, new)) = renamed.find(|(old, _)| *spatial_key::expression(old) == *generated.expression) {
-            generated.expression = spatial_key::expression(new).into();
+        let renamed = renamed.find_map(|(old, new)| spatial_key::renamed(&generated.expression, old, new));
+        if let Some(expression) = renamed {
+            generated.expression = expression.into();
         }
     }
 }

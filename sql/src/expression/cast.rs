@@ -138,6 +138,7 @@ pub(super) fn cast<'a>(
             }
         }
         CastType::Json => return Err(Error::internal("a cast to JSON")),
+        CastType::Geometry(_) => return Err(Error::internal("a cast to a geometry")),
     })
 }
 

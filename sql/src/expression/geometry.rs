@@ -6,8 +6,8 @@
 //! they are x and y. In a geographic system they are stored as longitude and latitude in degrees, and written and read as
 //! latitude and longitude, as in MySQL.
 //!
-//! What is computed is computed in a plane. In a geographic system that would be wrong by far, so the functions that
-//! measure or relate answer 1235 there, [`planar`].
+//! What is computed is computed in a plane, or on the ellipsoid of the geographic system ([`globe`](crate::globe)). What
+//! only a plane has is refused there, [`planar`].
 
 use std::borrow::Cow;
 
@@ -17,7 +17,10 @@ use geo::{CoordsIter, MapCoordsInPlace};
 use super::reference_systems;
 use crate::error::{Error, Result};
 
-pub use reference_systems::{WGS_84, check as check_system, is_geographic, is_known};
+pub use reference_systems::{
+    Projection, WGS_84, all as all_systems, check as check_system, ellipsoid, is_geographic, is_known, linear_unit,
+    name_and_text, projection,
+};
 
 /// Reads a value that is an argument of a function.
 #[inline(never)]
@@ -45,9 +48,13 @@ pub fn for_column<'a>(
     Ok(if *normal == *bytes { bytes } else { Cow::Owned(normal) })
 }
 
-/// Refuses what is only done in a plane.
+/// Refuses what is only done in a plane: as MySQL does if it is so there too.
 pub fn planar(geometry: &Geometry, function: &str) -> Result<()> {
     match is_geographic(geometry.srid)? {
+        true if matches!(function, "st_centroid" | "st_convexhull" | "st_envelope") => {
+            let kind = GeometryType::of(&geometry.shape).short_name().to_uppercase();
+            Err(Error::not_on_globe(&format!("{function}({kind})")))
+        }
         true => Err(Error::unsupported(format!("{} of geographic coordinates", function.to_uppercase()))),
         false => Ok(()),
     }
@@ -108,6 +115,22 @@ pub fn give_out(mut geometry: Geometry, order: AxisOrder) -> Result<Geometry> {
         swap_axes(&mut geometry.shape);
     }
     Ok(geometry)
+}
+
+/// The same of an argument, as it was stored.
+pub fn check_argument_range(geometry: &Geometry, function: &str) -> Result<()> {
+    if !is_geographic(geometry.srid)? {
+        return Ok(());
+    }
+    for at in geometry.shape.coords_iter() {
+        if !(at.x > -180.0 && at.x <= 180.0) {
+            return Err(Error::argument_longitude_out_of_range(at.x, (-180.0, 180.0), function));
+        }
+        if !(-90.0..=90.0).contains(&at.y) {
+            return Err(Error::argument_latitude_out_of_range(at.y, (-90.0, 90.0), function));
+        }
+    }
+    Ok(())
 }
 
 /// Longitudes and latitudes are those of places on earth.

@@ -73,6 +73,7 @@ pub mod functions;
 mod geojson;
 pub mod geometry;
 pub mod json;
+pub mod length_units;
 pub mod lists;
 pub mod memory;
 mod numbers;

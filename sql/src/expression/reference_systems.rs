@@ -9,7 +9,11 @@
 //!
 //! Source: the EPSG Geodetic Parameter Dataset, v11, its geographic 2D and its projected systems.
 
+mod definitions;
+
 use crate::error::{Error, Result};
+
+pub use definitions::{Projection, ellipsoid, linear_unit, name_and_text, projection};
 
 /// The system that is meant where none is said: of GeoJSON, and of distances on a sphere.
 pub const WGS_84: u32 = 4326;
@@ -39,6 +43,11 @@ pub fn check(srid: u32) -> Result<()> {
 pub fn is_known(srid: u32) -> bool {
     let all = [PROJECTED, LATITUDE_FIRST, OTHER];
     srid == 0 || u16::try_from(srid).is_ok_and(|srid| all.into_iter().any(|ranges| contains(ranges, srid)))
+}
+
+/// The numbers of all systems whose coordinates are understood, but 0.
+pub fn all() -> impl Iterator<Item = u32> {
+    (1..=u16::MAX).filter(|srid| contains(PROJECTED, *srid) || contains(LATITUDE_FIRST, *srid)).map(u32::from)
 }
 
 fn contains(ranges: &[Range], srid: u16) -> bool {

@@ -13,19 +13,29 @@
 //! and so for the functions of bounding rectangles. ST_Equals is also true of two geometries without points, which have
 //! no key. As in MySQL only an index of a column with an SRID attribute is searched.
 //!
+//! On the globe x is the longitude. A geometry that crosses the end of the map, or reaches around it, has the lowest key of all,
+//! and one that is searched with finds all keys. Its keys are made by `st_spatial_key(g,1)`; indexes on
+//! geographic columns that were made before there was such a key are not searched.
+//!
 //! A tree of rectangles would look at both axes at once. This one reads the rows of a strip.
 
 use format::value::Value;
 use storage::Column;
 
-use super::reference_systems::is_geographic;
+use super::reference_systems::{WGS_84, is_geographic};
 use super::{Expr, Node};
 use crate::expression::functions::spatial::{HIGHEST, LOWEST};
 use crate::types::TypeInfo;
 
-/// The expression of the hidden column, in normal form.
-pub fn expression(column: &str) -> String {
-    format!("st_spatial_key(`{}`)", column.replace('`', "``"))
+/// The expression of the hidden column, in normal form, for a column with or without an SRID attribute.
+pub fn expression(column: &str, srid: Option<u32>) -> String {
+    let is_on_globe = srid.is_some_and(|srid| matches!(is_geographic(srid), Ok(true)));
+    format!("st_spatial_key(`{}`{})", column.replace('`', "``"), if is_on_globe { ",1" } else { "" })
+}
+
+/// The same expression of the column by another name. None: it is of another column.
+pub fn renamed(text: &str, old: &str, new: &str) -> Option<String> {
+    [None, Some(WGS_84)].into_iter().find(|srid| expression(old, *srid) == text).map(|srid| expression(new, srid))
 }
 
 /// Whether a hidden column with this expression is the key of a spatial index.
@@ -40,12 +50,12 @@ pub fn column_of(columns: &[Column], key: usize) -> Option<usize> {
     if !is_expression(&generated.expression) {
         return None;
     }
-    columns.iter().position(|column| *expression(&column.name) == *generated.expression)
+    columns.iter().position(|column| renamed(&generated.expression, &column.name, &column.name).is_some())
 }
 
-/// Whether the keys of geometries of a reference system tell where they lie: as far as relations are computed, in a plane.
+/// Whether the keys of geometries of a reference system tell where they lie: where relations are computed.
 pub fn is_searched(srid: u32) -> bool {
-    matches!(is_geographic(srid), Ok(false))
+    is_geographic(srid).is_ok()
 }
 
 /// Where the keys lie of geometries for which a function is true.
@@ -79,6 +89,8 @@ impl Reach {
         };
         match self {
             Reach::Inside => (Some(call(&LOWEST)), call(&HIGHEST)),
+            // What is searched with may cross the end of the map, and then lie inside of geometries with any key.
+            Reach::Around if matches!(is_geographic(srid), Ok(true)) => (None, call(&HIGHEST)),
             Reach::Around => (None, call(&LOWEST)),
             Reach::Meeting => (None, call(&HIGHEST)),
         }

@@ -283,6 +283,7 @@ pub fn cast(to: &CastType, from: &TypeInfo, id: CollationId) -> TypeInfo {
         CastType::Double => TypeInfo::double(),
         CastType::Year => TypeInfo { kind: Kind::Year, ..TypeInfo::int(4).unsigned() },
         CastType::Json => TypeInfo::json(),
+        CastType::Geometry(kind) => TypeInfo::geometry(*kind),
     };
     let loses = !from.is_numeric()
         || matches!(to, CastType::Date | CastType::Time { .. } | CastType::DateTime { .. } | CastType::Year);

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::accounts::Privileges;
 use crate::describe;
-use crate::expression::geometry::WGS_84;
+use crate::expression::geometry::name_and_text;
 use crate::expression::spatial_key;
 use crate::sequences;
 use crate::views::View;
@@ -410,15 +410,6 @@ fn character_lengths(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
     }
 }
 
-/// The names of the reference systems that ST_SPATIAL_REFERENCE_SYSTEMS lists.
-pub fn reference_system_name(srid: u32) -> Option<&'static str> {
-    match srid {
-        0 => Some(""),
-        WGS_84 => Some("WGS 84"),
-        _ => None,
-    }
-}
-
 pub const ST_GEOMETRY_COLUMNS: VirtualTable = VirtualTable {
     name: "ST_GEOMETRY_COLUMNS",
     columns: &[
@@ -439,7 +430,11 @@ pub const ST_GEOMETRY_COLUMNS: VirtualTable = VirtualTable {
                 {
                     continue;
                 }
-                let name = srid.and_then(reference_system_name).map_or(Value::Null, string);
+                let name = match srid {
+                    Some(0) => string(""),
+                    Some(srid) => name_and_text(srid).map_or(Value::Null, |(name, _)| string(name)),
+                    None => Value::Null,
+                };
                 rows.push(vec![
                     string("def"),
                     string(&table.database),

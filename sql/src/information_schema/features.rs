@@ -1,11 +1,10 @@
-//! Tables that programs ask for although what they would list does not exist here: resource groups, units, a
+//! Tables that programs ask for although what they would list does not exist here: resource groups, a
 //! trace of the optimiser. They have MySQL's columns and no rows, or few; and what `profiling` keeps.
 
 use format::value::{ColumnType, Decimal, Value};
 
-use super::catalog::reference_system_name;
 use super::{VirtualTable, exact, int, long_text, no_rows, number, string, text};
-use crate::expression::geometry::WGS_84;
+use crate::expression::{geometry, length_units};
 
 pub const OPTIMIZER_TRACE: VirtualTable = VirtualTable {
     name: "OPTIMIZER_TRACE",
@@ -55,6 +54,10 @@ pub const PROFILING: VirtualTable = VirtualTable {
     },
 };
 
+const fn double(name: &'static str) -> super::VirtualColumn {
+    super::VirtualColumn { name, ty: ColumnType::Double { decimals: None, unsigned: false }, nullable: true }
+}
+
 const fn seconds(name: &'static str) -> super::VirtualColumn {
     let ty = ColumnType::Decimal { precision: 9, scale: 6, unsigned: false };
     super::VirtualColumn { name, ty, nullable: true }
@@ -82,27 +85,25 @@ pub const ST_SPATIAL_REFERENCE_SYSTEMS: VirtualTable = VirtualTable {
         exact("DEFINITION", 4096),
         exact("DESCRIPTION", 2048),
     ],
-    // The two that have a meaning of their own; functions know the numbers of others, but not their names.
     rows: |_| {
-        let row = |srid: u32, organization: Value, definition: &str| {
-            let name = reference_system_name(srid).unwrap_or_default();
-            let number = if srid == 0 { Value::Null } else { Value::UInt(srid.into()) };
-            vec![string(name), Value::UInt(srid.into()), organization, number, string(definition), Value::Null]
+        let plane = vec![string(""), Value::UInt(0), Value::Null, Value::Null, string(""), Value::Null];
+        let row = |srid: u32| {
+            let (name, definition) = geometry::name_and_text(srid)?;
+            let number = || Value::UInt(srid.into());
+            Some(vec![string(name), number(), string("EPSG"), number(), string(&definition), Value::Null])
         };
-        vec![row(0, Value::Null, ""), row(WGS_84, string("EPSG"), WGS_84_TEXT)]
+        std::iter::once(plane).chain(geometry::all_systems().filter_map(row)).collect()
     },
 };
 
-/// WGS 84 in the well-known text of OGC.
-const WGS_84_TEXT: &str = "GEOGCS[\"WGS 84\",DATUM[\"World Geodetic System 1984\",SPHEROID[\"WGS 84\",6378137,\
-     298.257223563,AUTHORITY[\"EPSG\",\"7030\"]],AUTHORITY[\"EPSG\",\"6326\"]],PRIMEM[\"Greenwich\",0,\
-     AUTHORITY[\"EPSG\",\"8901\"]],UNIT[\"degree\",0.017453292519943278,AUTHORITY[\"EPSG\",\"9122\"]],\
-     AXIS[\"Lat\",NORTH],AXIS[\"Lon\",EAST],AUTHORITY[\"EPSG\",\"4326\"]]";
-
 pub const ST_UNITS_OF_MEASURE: VirtualTable = VirtualTable {
     name: "ST_UNITS_OF_MEASURE",
-    columns: &[text("UNIT_NAME", 255), text("UNIT_TYPE", 7), number("CONVERSION_FACTOR"), text("DESCRIPTION", 255)],
-    rows: no_rows,
+    columns: &[text("UNIT_NAME", 255), text("UNIT_TYPE", 7), double("CONVERSION_FACTOR"), text("DESCRIPTION", 255)],
+    rows: |_| {
+        let row =
+            |(name, metres): &(&str, f64)| vec![string(name), string("LINEAR"), Value::Double(*metres), string("")];
+        length_units::UNITS.iter().map(row).collect()
+    },
 };
 
 pub const TABLESPACES: VirtualTable = VirtualTable {

@@ -477,6 +477,7 @@ impl Printer {
             CastType::Double => "double".to_owned(),
             CastType::Year => "year".to_owned(),
             CastType::Json => "json".to_owned(),
+            CastType::Geometry(kind) => kind.name().to_owned(),
         };
         self.word(&text);
     }

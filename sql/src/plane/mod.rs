@@ -51,7 +51,8 @@ use valid::areas_are_valid;
 pub use bounds::{MEETINGS_MAX, POINTS_MAX, check_product, check_self};
 pub use overlay::{Operation, normal, overlay};
 pub use pieces::Pieces;
-pub use relation::{Relation, holds, matrix};
+pub use relation::{Places, Relation, holds, matrix};
+pub use segments::distance as distance_to_segment;
 pub use simple::{boundary, is_simple};
 pub use simplify::simplified;
 

@@ -44,7 +44,8 @@ impl Relation {
         }
     }
 
-    fn is_defined(self, one: &Pieces, other: &Pieces) -> bool {
+    /// Whether it is defined for such shapes.
+    pub fn is_defined(self, one: &Pieces, other: &Pieces) -> bool {
         let (left, right) = (one.dimension(), other.dimension());
         match self {
             _ if one.is_empty() || other.is_empty() => self == Relation::Equals,
@@ -52,6 +53,20 @@ impl Relation {
             Relation::Crosses => left < 2 && right > 0,
             Relation::Overlaps => left == right,
             _ => true,
+        }
+    }
+
+    /// Of points and something of a higher dimension; the points may be the first.
+    pub fn is_of(self, places: &Places, points_are_first: bool) -> bool {
+        let Places { inside, boundary, outside } = *places;
+        match self {
+            Relation::Disjoint => !inside && !boundary,
+            Relation::Intersects => inside || boundary,
+            Relation::Touches => !inside && boundary,
+            Relation::Crosses => inside && outside,
+            Relation::Within => points_are_first && inside && !outside,
+            Relation::Contains => !points_are_first && inside && !outside,
+            Relation::Equals | Relation::Overlaps => false,
         }
     }
 }
@@ -125,25 +140,17 @@ fn is_so(one: &Pieces, other: &Pieces, relation: Relation, stop: Stop<'_>) -> Re
         Some(places) => Some((places, true)),
         None => Places::of(other, one, stop)?.map(|places| (places, false)),
     };
-    let Some((Places { inside, boundary, outside }, is_first)) = places else {
-        return Ok(relation.is_in(&matrix_of(one, other, stop)?));
-    };
-    Ok(match relation {
-        Relation::Disjoint => !inside && !boundary,
-        Relation::Intersects => inside || boundary,
-        Relation::Touches => !inside && boundary,
-        Relation::Crosses => inside && outside,
-        Relation::Within => is_first && inside && !outside,
-        Relation::Contains => !is_first && inside && !outside,
-        Relation::Equals | Relation::Overlaps => false,
-    })
+    match places {
+        Some((places, is_first)) => Ok(relation.is_of(&places, is_first)),
+        None => Ok(relation.is_in(&matrix_of(one, other, stop)?)),
+    }
 }
 
 /// Where points lie that are compared with areas: the common question, which needs no matrix.
-struct Places {
-    inside: bool,
-    boundary: bool,
-    outside: bool,
+pub struct Places {
+    pub inside: bool,
+    pub boundary: bool,
+    pub outside: bool,
 }
 
 impl Places {

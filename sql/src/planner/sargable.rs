@@ -290,11 +290,11 @@ fn spatial(
     [(left, right, true), (right, left, false)].into_iter().find_map(|(expr, value, is_first)| {
         let column = table.columns.get(expr.as_column()?.checked_sub(source.slot_base)?)?;
         let ColumnType::Geometry { srid: Some(srid), .. } = column.ty else { return None };
-        // What an index leaves out would not be refused (1235).
+        // Of a system that is not supported nothing is computed.
         if !spatial_key::is_searched(srid) {
             return None;
         }
-        let expression = spatial_key::expression(&column.name);
+        let expression = spatial_key::expression(&column.name, Some(srid));
         let is_key = |column: &storage::Column| {
             column.generated.as_ref().is_some_and(|generated| generated.hidden && *generated.expression == *expression)
         };

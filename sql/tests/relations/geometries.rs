@@ -148,3 +148,95 @@ fn relations_and_areas_agree_with_each_other() {
         }
     }
 }
+
+/// A place of the globe, of few latitudes and longitudes, in the order of texts; many are near the end of the map.
+fn place(random: &mut Random) -> String {
+    let longitude = match random.below(3) {
+        0 => 175 + random.below(6) as i64,
+        1 => -179 + random.below(6) as i64,
+        _ => random.below(9) as i64 * 10 - 40,
+    };
+    format!("{} {longitude}", random.below(13) as i64 * 10 - 60)
+}
+
+fn shape_on_globe(random: &mut Random) -> String {
+    let text = match random.below(6) {
+        0 | 1 => format!("POINT({})", place(random)),
+        2 => format!("MULTIPOINT({},{})", place(random), place(random)),
+        3 => {
+            let (latitude, longitude) = (random.below(10) as i64 * 10 - 50, random.below(360) as i64 - 179);
+            let east = if longitude > 170 { longitude - 350 } else { longitude + 10 };
+            format!("LINESTRING({latitude} {longitude},{} {east})", latitude + 5)
+        }
+        4 => "GEOMETRYCOLLECTION EMPTY".to_owned(),
+        _ => {
+            let (south, west) = (random.below(10) as i64 * 10 - 50, random.below(36) as i64 * 10 - 170);
+            let east = if west > 150 { west - 330 } else { west + 30 };
+            let north = south + 10;
+            format!("POLYGON(({south} {west},{south} {east},{north} {east},{north} {west},{south} {west}))")
+        }
+    };
+    format!("ST_GeomFromText('{text}', 4326)")
+}
+
+#[test]
+fn a_spatial_index_on_the_globe_finds_what_a_scan_finds() {
+    let scratch = Scratch::new("relations-globe-index");
+    let instance = instance(&scratch.0, Config::default());
+    let mut session = session(&instance);
+    let seed = first_seed();
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
+    done(&mut session, "CREATE TABLE g (id INT PRIMARY KEY, g GEOMETRY NOT NULL SRID 4326, SPATIAL KEY k (g))");
+    for id in 0..80 {
+        let shape = shape_on_globe(&mut random);
+        done(&mut session, &format!("INSERT INTO g VALUES ({id}, {shape})"));
+    }
+    let point = "ST_GeomFromText('POINT(1 1)', 4326)";
+    let plan = run(&mut session, &format!("EXPLAIN SELECT id FROM g FORCE INDEX (k) WHERE ST_Within(g, {point})"));
+    assert!(plan.iter().any(|line| line.contains("| range |")), "{plan:?}");
+    for step in 0..80 {
+        let (relation, shape, id) = (random.one(&RELATIONS), shape_on_globe(&mut random), random.below(80));
+        let condition = match random.below(2) {
+            0 => format!("{relation}(g, {shape})"),
+            _ => format!("{relation}({shape}, g)"),
+        };
+        let by_index = run(&mut session, &format!("SELECT id FROM g FORCE INDEX (k) WHERE {condition} ORDER BY id"));
+        let by_scan = run(&mut session, &format!("SELECT id FROM g IGNORE INDEX (k) WHERE {condition} ORDER BY id"));
+        assert_eq!(by_index, by_scan, "seed {seed}: {condition}");
+        if step % 3 == 0 {
+            done(&mut session, &format!("UPDATE g SET g = {shape} WHERE id = {id}"));
+        }
+    }
+    let checked = run(&mut session, "CHECK TABLE g");
+    assert!(checked.iter().any(|line| line.ends_with("| OK")), "{checked:?}");
+}
+
+#[test]
+fn relations_and_distances_on_the_globe_agree_with_each_other() {
+    let scratch = Scratch::new("relations-globe");
+    let instance = instance(&scratch.0, Config::default());
+    let mut session = session(&instance);
+    let seed = first_seed();
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
+    for _ in 0..80 {
+        let (one, other) = (shape_on_globe(&mut random), shape_on_globe(&mut random));
+        let at = |random: &mut Random| format!("ST_GeomFromText('POINT({})', 4326)", place(random));
+        let (a, b, c) = (at(&mut random), at(&mut random), at(&mut random));
+        let truths = [
+            format!("ST_Within({one}, {other}) <=> ST_Contains({other}, {one})"),
+            format!("ST_Intersects({one}, {other}) <=> (NOT ST_Disjoint({one}, {other}))"),
+            format!("ST_Intersects({one}, {other}) <=> (ST_Distance({one}, {other}) = 0)"),
+            format!("COALESCE(ABS(ST_Distance({one}, {other}) - ST_Distance({other}, {one})) < 1e-3, 1)"),
+            format!("ST_Distance({a}, {c}) <= (ST_Distance({a}, {b}) + ST_Distance({b}, {c})) * 1.001 + 1e-3"),
+            format!("ST_Equals({one}, {one})"),
+            format!("ST_Distance(ST_Transform(ST_Transform({a}, 3857), 4326), {a}) < 1e-3"),
+            format!("ST_Distance(ST_Transform(ST_Transform({a}, 4230), 4326), {a}) < 1"),
+        ];
+        for truth in truths {
+            let answer = run(&mut session, &format!("SELECT {truth} AS t"));
+            assert_eq!(answer.last().map(String::as_str), Some("| 1"), "seed {seed}: {truth}: {answer:?}");
+        }
+    }
+}

@@ -625,6 +625,9 @@ impl<'a> Binder<'a> {
         }
         let mut bound = self.call(functions::JSON_VALUE, args)?;
         if let Some(to) = &value.returning {
+            if let CastType::Geometry(kind) = to {
+                return Err(Error::invalid_cast_to_geometry("JSON", &kind.name().to_uppercase()));
+            }
             let id = match to {
                 CastType::Char { charset: Some(name), .. } => charset_by_name(name)?.collation_given(self.utf8mb4),
                 _ => CollationId::UTF8MB4_GENERAL_CI,
@@ -635,6 +638,13 @@ impl<'a> Binder<'a> {
     }
 
     fn cast(&mut self, expr: &ast::Expr, to: &CastType) -> Result<Expr> {
+        if let CastType::Geometry(kind) = to {
+            let function =
+                functions::spatial::cast_to(*kind).ok_or_else(|| Error::internal("a cast to any geometry"))?;
+            let expr = self.bind(expr)?;
+            let ty = TypeInfo::geometry(*kind).nullable(expr.ty.nullable);
+            return Ok(Expr { node: Node::Call { function, args: vec![expr] }, ty });
+        }
         let is_number = matches!(
             to,
             CastType::Signed | CastType::Unsigned | CastType::Decimal { .. } | CastType::Double | CastType::Float

@@ -400,16 +400,31 @@ pub enum TrimSide {
 pub enum CastType {
     Signed,
     Unsigned,
-    Binary { bytes: Option<u32> },
-    Char { chars: Option<u32>, charset: Option<String>, binary: bool },
+    Binary {
+        bytes: Option<u32>,
+    },
+    Char {
+        chars: Option<u32>,
+        charset: Option<String>,
+        binary: bool,
+    },
     Date,
-    Time { fsp: u8 },
-    DateTime { fsp: u8 },
-    Decimal { precision: u8, scale: u8 },
+    Time {
+        fsp: u8,
+    },
+    DateTime {
+        fsp: u8,
+    },
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
     Float,
     Double,
     Year,
     Json,
+    /// Of one kind, never `GeometryType::Geometry`.
+    Geometry(format::value::GeometryType),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

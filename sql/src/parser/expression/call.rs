@@ -416,10 +416,10 @@ impl Parser<'_> {
                     _ => CastType::Decimal { precision: precision as u8, scale: scale as u8 },
                 }
             }
-            name if GeometryType::by_name(name).is_some_and(|ty| ty != GeometryType::Geometry) => {
-                return Err(Error::unsupported(format!("CAST to {name}")));
-            }
-            _ => return Err(self.error_at(token.start as usize)),
+            name => match GeometryType::by_name(name) {
+                None | Some(GeometryType::Geometry) => return Err(self.error_at(token.start as usize)),
+                Some(kind) => CastType::Geometry(kind),
+            },
         })
     }
 

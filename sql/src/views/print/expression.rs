@@ -342,6 +342,7 @@ impl Printer<'_> {
             CastType::Double => "double".into(),
             CastType::Year => "year".into(),
             CastType::Json => "json".into(),
+            CastType::Geometry(kind) => kind.name().into(),
         };
         self.put(&printed);
     }

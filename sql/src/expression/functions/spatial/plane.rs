@@ -58,13 +58,6 @@ pub fn computed_result<'a>(call: &Call<'_>, srid: u32, shape: Shape<f64>) -> Res
     result(call, &Geometry { srid, shape })
 }
 
-pub fn double<'a>(call: &Call<'_>, value: f64) -> Result<Datum<'a>> {
-    match value.is_finite() {
-        true => Ok(Datum::Double(value)),
-        false => Err(Error::out_of_range("Result", call.name)),
-    }
-}
-
 /// A function of the shape of a planar geometry.
 pub fn with_shape<'a>(call: &Call<'a>, compute: impl FnOnce(Geometry) -> Result<Datum<'a>>) -> Result<Datum<'a>> {
     compute(not_null!(planar(call, 0)?))

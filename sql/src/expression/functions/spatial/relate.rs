@@ -4,14 +4,15 @@
 //! within it. (MariaDB calls that within.) What has no points stands in no relation: NULL; it is equal to what has none
 //! either.
 
-use format::value::{Geometry, Shape};
+use format::value::Shape;
 use geo::coordinate_position::CoordPos;
 use geo::dimensions::Dimensions;
 use geo::relate::IntersectionMatrix;
-use geo::{BoundingRect, LineString, Point, Rect};
+use geo::{BoundingRect, HasDimensions, LineString, Point, Rect};
 
 use super::arguments::truth_type;
-use super::plane::{computed, pair, pair_with_points};
+use super::plane::{computed, pair_with_points};
+use super::surface::{Surface, on_globe, pair_on_surface};
 use super::{Call, Function, not_null};
 use crate::error::{Error, Result};
 use crate::expression::Datum;
@@ -49,8 +50,11 @@ pub const FUNCTIONS: &[Function] = relations! {
 };
 
 fn by_shape<'a>(call: &Call<'a>, relation: Relation) -> Result<Datum<'a>> {
-    let (one, other) = not_null!(pair(call)?);
-    let holds = computed(call, |stop| plane::holds(&one.shape, &other.shape, relation, stop))?;
+    let (one, other, surface) = not_null!(pair_on_surface(call)?);
+    let holds = match surface {
+        Surface::Plane => computed(call, |stop| plane::holds(&one.shape, &other.shape, relation, stop))?,
+        Surface::Globe(globe) => on_globe(call, |stop| globe.holds(&one.shape, &other.shape, relation, stop))?,
+    };
     Ok(holds.map_or(Datum::Null, Datum::from))
 }
 
@@ -63,13 +67,23 @@ fn relate<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     matrix.matches(&pattern).map(Datum::from).map_err(|_| Error::wrong_arguments(call.name))
 }
 
-fn bounds(geometry: &Geometry) -> Option<Rect<f64>> {
-    geometry.shape.bounding_rect()
+/// The bounding rectangles of both arguments; on the globe between meridians and parallels. NULL is None.
+fn boxes(call: &Call<'_>) -> Result<Option<(Rect<f64>, Rect<f64>)>> {
+    let Some((one, other, surface)) = pair_on_surface(call)? else { return Ok(None) };
+    if one.shape.is_empty() || other.shape.is_empty() {
+        return Ok(None);
+    }
+    match surface {
+        Surface::Plane => Ok(one.shape.bounding_rect().zip(other.shape.bounding_rect())),
+        Surface::Globe(globe) => {
+            let in_plane = |_: &dyn Fn() -> bool| Ok(globe.extent(&one.shape)?.in_plane(&globe.extent(&other.shape)?));
+            on_globe(call, in_plane).map(Some)
+        }
+    }
 }
 
 fn by_box<'a>(call: &Call<'a>, holds: fn(&Rect<f64>, &Rect<f64>) -> Result<bool>) -> Result<Datum<'a>> {
-    let (one, other) = not_null!(pair_with_points(call)?);
-    let (one, other) = (not_null!(bounds(&one)), not_null!(bounds(&other)));
+    let (one, other) = not_null!(boxes(call)?);
     Ok(holds(&one, &other)?.into())
 }
 
@@ -89,8 +103,7 @@ fn covers(one: &Rect<f64>, other: &Rect<f64>) -> bool {
 
 /// The relation of bounding rectangles as shapes, which they are of two dimensions, of one or of none.
 fn by_box_shape<'a>(call: &Call<'a>, holds: fn(&IntersectionMatrix) -> bool) -> Result<Datum<'a>> {
-    let (one, other) = not_null!(pair_with_points(call)?);
-    let (one, other) = (not_null!(bounds(&one)), not_null!(bounds(&other)));
+    let (one, other) = not_null!(boxes(call)?);
     // The common answer, without a matrix.
     if !meet(&one, &other) {
         return Ok(false.into());

@@ -1,16 +1,16 @@
-//! Shapes made from one shape: its bounding rectangle, its hull, what lies around it, something simpler.
+//! Shapes made from one shape: its bounding rectangle, its hull, something simpler.
 
 use format::value::{Geometry, GeometryType, Shape};
-use geo::buffer::{BufferStyle, LineCap, LineJoin};
-use geo::{BoundingRect, Buffer, Centroid, ConvexHull, Coord, HasDimensions, InteriorPoint, LineString, Polygon};
+use geo::{BoundingRect, Centroid, ConvexHull, Coord, HasDimensions, InteriorPoint, LineString, Polygon};
 
 use super::arguments::{geometry, geometry_type, point_type, truth_type};
-use super::plane::{computed, computed_result, failure, planar, with_shape};
+use super::plane::{computed, computed_result, failure, with_shape};
 use super::relate::shape_of;
+use super::surface::{Surface, named, on_globe};
 use super::{Call, Function, not_null};
 use crate::error::{Error, Result};
 use crate::expression::{Datum, geometry as geometries};
-use crate::plane::{self, Failure, Pieces, guarded};
+use crate::plane::{self, Pieces, guarded};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::new("st_envelope", (1, 1), geometry_type, envelope),
@@ -22,8 +22,6 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("centroid", (1, 1), point_type, centroid),
     Function::new("st_pointonsurface", (1, 1), point_type, point_on_surface),
     Function::new("st_boundary", (1, 1), geometry_type, boundary),
-    Function::new("st_buffer", (2, 5), geometry_type, buffer),
-    Function::new("buffer", (2, 2), geometry_type, buffer),
     Function::new("st_simplify", (2, 2), geometry_type, simplify),
     Function::new("st_issimple", (1, 1), truth_type, is_simple),
     Function::new("issimple", (1, 1), truth_type, is_simple),
@@ -33,9 +31,6 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("st_validate", (1, 1), geometry_type, validate),
 ];
 
-/// Points of a full circle around a point.
-const CIRCLE_POINTS: usize = 32;
-
 fn envelope<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     with_shape(call, |geometry| match geometry.shape.bounding_rect() {
         Some(bounds) => computed_result(call, geometry.srid, shape_of(bounds)),
@@ -44,9 +39,12 @@ fn envelope<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn make_envelope<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let (one, other) = (not_null!(planar(call, 0)?), not_null!(planar(call, 1)?));
+    let (one, other) = (not_null!(geometry(call, 0)?), not_null!(geometry(call, 1)?));
     if one.srid != other.srid {
         return Err(Error::different_srids(call.name, one.srid, other.srid));
+    }
+    if geometries::is_geographic(one.srid)? {
+        return Err(Error::not_on_globe(&named(call, &[&one, &other])));
     }
     match (&one.shape, &other.shape) {
         (Shape::Point(from), Shape::Point(to)) => {
@@ -115,49 +113,13 @@ fn boundary<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     computed_result(call, geometry.srid, plane::boundary(&geometry.shape))
 }
 
-/// What is no farther away than a distance; of areas also, with a negative one, what is farther away from the outside.
-fn buffer<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    if call.has(2) {
-        return Err(Error::unsupported("strategies of ST_BUFFER"));
-    }
-    let geometry = not_null!(planar(call, 0)?);
-    let distance = not_null!(call.double(1)?);
-    if distance == 0.0 || geometry.shape.is_empty() {
-        return computed_result(call, geometry.srid, geometry.shape);
-    }
-    let pieces = computed(call, |stop| plane::normal(&geometry.shape, stop))?;
-    if distance < 0.0 && (!pieces.points.is_empty() || !pieces.lines.is_empty()) {
-        return Err(Error::wrong_arguments(call.name));
-    }
-    let style = || {
-        let angle = std::f64::consts::TAU / CIRCLE_POINTS as f64;
-        BufferStyle::new(distance).line_cap(LineCap::Round(angle)).line_join(LineJoin::Round(angle))
-    };
-    // What a coordinate could not hold is not computed with.
-    if !(pieces.magnitude() + distance.abs()).is_finite() {
-        return Err(Error::out_of_range("Result", call.name));
-    }
-    if let (Shape::Point(at), true) = (&geometry.shape, distance > 0.0) {
-        return computed_result(call, geometry.srid, circle(at.0, distance));
-    }
-    computed(call, |stop| plane::check_self(&pieces, distance.abs(), stop))?;
-    let shape = pieces.into_shape();
-    let around = guarded(|| shape.buffer_with_style(style())).map_err(|cause| failure(call, cause))?;
-    let areas = around.0.into_iter().filter(|area| area.exterior().0.len() >= 4).collect();
-    computed_result(call, geometry.srid, Pieces { areas, ..Pieces::default() }.into_shape())
-}
-
-fn circle(centre: Coord<f64>, radius: f64) -> Shape<f64> {
-    let corner = |at: usize| {
-        let angle = std::f64::consts::TAU * (at % CIRCLE_POINTS) as f64 / CIRCLE_POINTS as f64;
-        Coord { x: centre.x + radius * angle.cos(), y: centre.y + radius * angle.sin() }
-    };
-    Shape::Polygon(Polygon::new(LineString((0..=CIRCLE_POINTS).map(corner).collect()), Vec::new()))
-}
-
 /// Fewer points, none of which that are left out is farther from the result than a distance.
 fn simplify<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let geometry = not_null!(planar(call, 0)?);
+    let geometry = not_null!(geometry(call, 0)?);
+    if geometries::is_geographic(geometry.srid)? {
+        let kind = GeometryType::of(&geometry.shape).short_name().to_uppercase();
+        return Err(Error::not_on_globe(&format!("{}({kind}, ...)", call.name)));
+    }
     let distance = not_null!(call.double(1)?);
     if !(distance > 0.0 && distance.is_finite()) {
         return Err(Error::wrong_arguments(call.name));
@@ -169,33 +131,45 @@ fn simplify<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn is_simple<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let geometry = not_null!(planar(call, 0)?);
-    Ok(computed(call, |stop| plane::is_simple(&geometry.shape, stop))?.into())
+    let geometry = not_null!(geometry(call, 0)?);
+    Ok(simple(call, &geometry)?.into())
+}
+
+fn simple(call: &Call<'_>, geometry: &Geometry) -> Result<bool> {
+    match Surface::of(call, geometry)? {
+        Surface::Plane => computed(call, |stop| plane::is_simple(&geometry.shape, stop)),
+        Surface::Globe(globe) => on_globe(call, |stop| globe.is_simple(&geometry.shape, stop)),
+    }
 }
 
 /// A line that is closed and simple.
 fn is_ring<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let geometry = not_null!(planar(call, 0)?);
+    let geometry = not_null!(geometry(call, 0)?);
     let Shape::LineString(line) = &geometry.shape else { return Ok(Datum::Null) };
-    Ok((line.is_closed() && computed(call, |stop| plane::is_simple(&geometry.shape, stop))?).into())
+    Ok((line.is_closed() && simple(call, &geometry)?).into())
 }
 
 /// Areas by their rings; a line needs two different points.
-fn shape_is_valid(shape: &Shape<f64>, stop: &dyn Fn() -> bool) -> Result<bool, Failure> {
+fn valid(call: &Call<'_>, geometry: &Geometry) -> Result<bool> {
+    let shape = &geometry.shape;
+    let has_valid_areas = match Surface::of(call, geometry)? {
+        Surface::Plane => computed(call, |stop| plane::has_valid_areas(shape, stop))?,
+        Surface::Globe(globe) => on_globe(call, |stop| globe.has_valid_areas(shape, stop))?,
+    };
     let differs = |line: &LineString<f64>| line.0.iter().any(|at: &Coord<f64>| *at != line.0[0]);
-    Ok(plane::has_valid_areas(shape, stop)? && Pieces::of(shape).lines.iter().all(differs))
+    Ok(has_valid_areas && Pieces::of(shape).lines.iter().all(differs))
 }
 
 fn is_valid<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let geometry = not_null!(planar(call, 0)?);
-    Ok(computed(call, |stop| shape_is_valid(&geometry.shape, stop))?.into())
+    let geometry = not_null!(geometry(call, 0)?);
+    Ok(valid(call, &geometry)?.into())
 }
 
 /// The geometry if it is valid, else NULL.
 fn validate<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let Geometry { srid, shape } = not_null!(planar(call, 0)?);
-    match computed(call, |stop| shape_is_valid(&shape, stop))? {
-        true => computed_result(call, srid, shape),
+    let geometry = not_null!(geometry(call, 0)?);
+    match valid(call, &geometry)? {
+        true => computed_result(call, geometry.srid, geometry.shape),
         false => Ok(Datum::Null),
     }
 }
