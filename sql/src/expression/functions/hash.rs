@@ -48,16 +48,28 @@ fn from_base64_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 }
 
 fn hex<'a>(bytes: &[u8]) -> Datum<'a> {
-    let mut out = Vec::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        out.extend([byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[digit as usize]));
+    let mut out = vec![0; bytes.len() * 2];
+    for (digits, byte) in out.chunks_exact_mut(2).zip(bytes) {
+        digits.copy_from_slice(&[byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]));
     }
     Datum::bytes(out)
 }
 
+/// The digits of a text's digest; KILL is heard meanwhile.
+fn digest_of<'a, D: Digest>(call: &Call<'_>, text: &[u8]) -> Result<Datum<'a>> {
+    let mut digest = D::new();
+    for (number, part) in text.chunks(LONG_BYTES).enumerate() {
+        if number > 0 {
+            call.look()?;
+        }
+        digest.update(part);
+    }
+    Ok(hex(&digest.finalize()))
+}
+
 fn md5<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
-    Ok(hex(&md5_of(&text, &|| call.look())?))
+    digest_of::<md5::Md5>(call, &text)
 }
 
 fn digest_text_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -84,55 +96,39 @@ fn statement_digest_text<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 fn sha1<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
-    Ok(hex(&sha1::Sha1::digest(&text)))
+    digest_of::<sha1::Sha1>(call, &text)
 }
 
 fn sha2<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
-    Ok(match not_null!(call.int(1)?) {
-        0 | 256 => hex(&sha2::Sha256::digest(&text)),
-        224 => hex(&sha2::Sha224::digest(&text)),
-        384 => hex(&sha2::Sha384::digest(&text)),
-        512 => hex(&sha2::Sha512::digest(&text)),
-        _ => Datum::Null,
-    })
-}
-
-/// The table of a reflected CRC-32.
-const fn crc_table(polynomial: u32) -> [u32; 256] {
-    let mut table = [0u32; 256];
-    let mut index = 0;
-    while index < 256 {
-        let mut value = index as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            value = if value & 1 == 1 { value >> 1 ^ polynomial } else { value >> 1 };
-            bit += 1;
-        }
-        table[index] = value;
-        index += 1;
+    match not_null!(call.int(1)?) {
+        0 | 256 => digest_of::<sha2::Sha256>(call, &text),
+        224 => digest_of::<sha2::Sha224>(call, &text),
+        384 => digest_of::<sha2::Sha384>(call, &text),
+        512 => digest_of::<sha2::Sha512>(call, &text),
+        _ => Ok(Datum::Null),
     }
-    table
 }
 
-/// The CRC-32 of the last argument, going on from that of what is before it (MariaDB) if there are two.
-fn crc<'a>(call: &Call<'a>, table: &[u32; 256]) -> Result<Datum<'a>> {
+/// The checksum of the last argument by `append`, going on from that of what is before it (MariaDB) if there are two.
+fn crc<'a>(call: &Call<'a>, append: fn(u32, &[u8]) -> u32) -> Result<Datum<'a>> {
     let before = if call.args.len() > 1 { not_null!(call.int(0)?) as u32 } else { 0 };
     let text = not_null!(call.text(call.args.len() - 1)?);
-    let sum = text.iter().fold(!before, |sum, byte| sum >> 8 ^ table[((sum ^ *byte as u32) & 0xFF) as usize]);
-    Ok(Datum::UInt(!sum as u64))
+    Ok(Datum::UInt(append(before, &text).into()))
 }
 
 /// That of zip and Ethernet.
 fn crc32<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    const TABLE: [u32; 256] = crc_table(0xEDB8_8320);
-    crc(call, &TABLE)
+    crc(call, |before, text| {
+        let mut sum = crc32fast::Hasher::new_with_initial(before);
+        sum.update(text);
+        sum.finalize()
+    })
 }
 
 /// Castagnoli's, that of iSCSI.
 fn crc32c<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    const TABLE: [u32; 256] = crc_table(0x82F6_3B78);
-    crc(call, &TABLE)
+    crc(call, ::crc32c::crc32c_append)
 }
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -166,50 +162,4 @@ fn to_base64<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 fn from_base64<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
     Ok(base64::decode(&text, false).map_or(Datum::Null, Datum::bytes))
-}
-
-/// A block has 64 bytes.
-const BLOCKS_BETWEEN: usize = LONG_BYTES / 64;
-
-/// MD5 (RFC 1321). `look` is called now and then.
-fn md5_of(text: &[u8], look: &dyn Fn() -> Result<()>) -> Result<[u8; 16]> {
-    const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
-    let mut state: [u32; 4] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476];
-    let mut message = text.to_vec();
-    message.push(0x80);
-    while message.len() % 64 != 56 {
-        message.push(0);
-    }
-    message.extend((text.len() as u64).wrapping_mul(8).to_le_bytes());
-    // The constants are the sines of the integers.
-    let constants: [u32; 64] = std::array::from_fn(|step| (((step + 1) as f64).sin().abs() * 4_294_967_296.0) as u32);
-    for (number, block) in message.chunks_exact(64).enumerate() {
-        if number % BLOCKS_BETWEEN == BLOCKS_BETWEEN - 1 {
-            look()?;
-        }
-        let mut words = [0u32; 16];
-        for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
-            *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        }
-        let [mut a, mut b, mut c, mut d] = state;
-        for (step, constant) in constants.iter().enumerate() {
-            let (mix, word) = match step / 16 {
-                0 => ((b & c) | (!b & d), step),
-                1 => ((d & b) | (!d & c), (5 * step + 1) % 16),
-                2 => (b ^ c ^ d, (3 * step + 5) % 16),
-                _ => (c ^ (b | !d), 7 * step % 16),
-            };
-            let sum = a.wrapping_add(mix).wrapping_add(*constant).wrapping_add(words[word]);
-            let rotated = sum.rotate_left(SHIFTS[step / 16][step % 4]);
-            (a, d, c, b) = (d, c, b, b.wrapping_add(rotated));
-        }
-        for (total, part) in state.iter_mut().zip([a, b, c, d]) {
-            *total = total.wrapping_add(part);
-        }
-    }
-    let mut digest = [0; 16];
-    for (bytes, word) in digest.chunks_exact_mut(4).zip(state) {
-        bytes.copy_from_slice(&word.to_le_bytes());
-    }
-    Ok(digest)
 }
