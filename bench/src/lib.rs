@@ -41,6 +41,7 @@ pub mod oltp;
 pub mod online;
 pub mod replay;
 pub mod replication;
+pub mod statements;
 pub mod suite;
 pub mod tpcc;
 pub mod tpch;

@@ -20,6 +20,7 @@
 //! bench oltp       writing workloads in memory, 1 to 64 threads and ten hot rows
 //! bench binlog     what a binary log costs, plain and compressed
 //! bench online   LOAD DATA, and DDL beside writers: the longest stall
+//! bench statements  a statement of each kind in memory: the CPU that it takes
 //! bench purge      a long oltp_write_only: history and size after it
 //! bench replay     the statements of MariaDB's own test files on both servers: every answer that differs
 //! bench suite      MySQL's own test files, beside the results that MySQL recorded
@@ -117,6 +118,8 @@ enum Verb {
     Oltp(bench::oltp::Arguments),
     /// LOAD DATA of many rows, and DDL beside writers, beside MariaDB: seconds, the longest stall.
     Online(bench::online::Arguments),
+    /// A statement of each kind in memory, on both servers: the CPU that it takes.
+    Statements(bench::statements::Arguments),
     /// What a binary log costs, plain and compressed: oltp_write_only, and COMMIT of many rows.
     Binlog(bench::logs::Arguments),
     /// How far a replica lags, what a reader of the log costs its source; with --kills: what is left after kills.
@@ -158,6 +161,7 @@ fn main() -> ExitCode {
         Verb::Turmoil(arguments) => bench::turmoil::run(&arguments),
         Verb::Tpcc(arguments) => bench::tpcc::run(&arguments),
         Verb::Online(arguments) => bench::online::run(&arguments),
+        Verb::Statements(arguments) => bench::statements::run(&arguments),
         Verb::Tpch(arguments) => bench::tpch::run(&arguments),
         Verb::Files(arguments) => bench::files::run(&arguments),
         Verb::Grants(arguments) => bench::grants::run(&arguments),

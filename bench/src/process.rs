@@ -221,6 +221,16 @@ impl Server {
         self.child.id()
     }
 
+    /// The CPU of the threads that there are, in nanoseconds: finer than what [`Server::usage`] tells.
+    pub fn cpu_ns(&self) -> u64 {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        let of_thread = |thread: fs::DirEntry| {
+            let statistics = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+            statistics.split(' ').next().and_then(|ran| ran.parse::<u64>().ok()).unwrap_or(0)
+        };
+        threads.map(of_thread).sum()
+    }
+
     /// CPU and bytes written so far. A dead process has used nothing.
     pub fn usage(&self) -> Usage {
         let pid = self.child.id();
