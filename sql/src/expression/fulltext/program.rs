@@ -1,6 +1,10 @@
 //! A search as steps, and a row's answer.
 
+use std::cell::OnceCell;
+
+use format::collation::Collation;
 use format::fulltext::Analyzer;
+use regex::bytes::Regex;
 
 use super::syntax::{List, Node, Operator, SyntaxError, Token, parse};
 use crate::error::Result;
@@ -14,6 +18,9 @@ pub struct Source {
     /// The word as written, whose rows are counted together: `ice` and `ice*` are one.
     word_number: usize,
 }
+
+/// Of more words than this the letters are not looked for.
+const SPELLED_WORDS_MAX: usize = 64;
 
 struct Phrase {
     /// Its tokens from the first one on that is a word of the index.
@@ -46,6 +53,8 @@ pub struct Query {
     words: Vec<Vec<usize>>,
     /// The sources in the order in which they are looked for, each as often as that is.
     looked_for: Vec<usize>,
+    /// See [`Query::has_a_word`].
+    spelled: OnceCell<Option<Regex>>,
 }
 
 /// How often a row has the words of a source, and how many of them.
@@ -105,6 +114,7 @@ impl Query {
             steps: Vec::new(),
             words: Vec::new(),
             looked_for: Vec::new(),
+            spelled: OnceCell::new(),
         };
         let mut steps = Steps { steps: Vec::new(), has_exist: false };
         query.visit(Operator::Union, &mut list, &mut steps, analyzer);
@@ -237,6 +247,7 @@ impl Query {
 
     /// WITH QUERY EXPANSION: also looks for words that the rows found so far have, which come in the collation's order.
     pub fn expand(&mut self, words: &[Vec<u8>], analyzer: &Analyzer) {
+        self.spelled = OnceCell::new();
         let known = self.sources.clone();
         for word in words {
             let is_known = |source: &Source| match source.prefix {
@@ -349,9 +360,27 @@ impl Query {
         }
     }
 
+    /// Whether some word of the search may be in a text. False only where letters can tell: a word without accents is in a
+    /// text without accents if its letters are.
+    fn has_a_word(&self, text: &[u8], analyzer: &Analyzer) -> bool {
+        let spelled = self.spelled.get_or_init(|| {
+            let words = || self.sources.iter().map(|source| &*source.word);
+            let tells = has_plain_letters(analyzer.collation()) && words().all(<[u8]>::is_ascii);
+            if !tells || self.sources.len() > SPELLED_WORDS_MAX {
+                return None;
+            }
+            let words: Vec<String> = words().map(|word| regex::escape(&String::from_utf8_lossy(word))).collect();
+            Regex::new(&format!("(?i-u:{})", words.join("|"))).ok()
+        });
+        !text.is_ascii() || spelled.as_ref().is_none_or(|spelled| spelled.is_match(text))
+    }
+
     /// The counts of a row by its texts.
     pub fn count(&self, texts: &[Option<Vec<u8>>], analyzer: &Analyzer) -> Vec<Counts> {
         let mut counts = vec![Counts::default(); self.sources.len()];
+        if !texts.iter().flatten().any(|text| self.has_a_word(text, analyzer)) {
+            return counts;
+        }
         let collation = analyzer.collation();
         let mut exact: Vec<usize> = (0..self.sources.len()).filter(|at| !self.sources[*at].prefix).collect();
         exact.sort_by(|a, b| collation.compare(&self.sources[*a].word, &self.sources[*b].word));
@@ -383,6 +412,25 @@ impl Query {
         }
         counts
     }
+}
+
+/// Whether the letters of ASCII are equal to each other in no other way than by case, alone and in sequences. Languages
+/// have other rules: in Lithuanian y is i.
+fn has_plain_letters(collation: &Collation) -> bool {
+    let rules = collation.name.split_once('_').map_or("", |(_, rules)| rules);
+    !collation.charset.is_wide()
+        && (collation.name == "latin1_swedish_ci"
+            || matches!(
+                rules,
+                "bin"
+                    | "general_ci"
+                    | "general_cs"
+                    | "unicode_ci"
+                    | "unicode_520_ci"
+                    | "0900_ai_ci"
+                    | "0900_as_ci"
+                    | "0900_as_cs"
+            ))
 }
 
 struct Steps {
