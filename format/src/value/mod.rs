@@ -49,7 +49,7 @@ pub use number::{
     Prefix, double_prefix, i64_prefix, integer_prefix, u64_prefix, write_double, write_double_fixed, write_float,
     write_i64, write_u64,
 };
-pub use stored::EncodeError;
+pub use stored::{EncodeError, double_of, signed_of, unsigned_of};
 pub use temporal::{
     Date, DateTime, Interval, IntervalUnit, Moment, ParseFlags, Parsed, Time, Zone, datetime_from_decimal,
     datetime_from_number, parse_date, parse_datetime, parse_time, parse_time_in, time_from_decimal, time_from_number,

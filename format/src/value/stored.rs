@@ -64,7 +64,7 @@ pub(super) const fn set_bytes(members: usize) -> usize {
 
 /// A big-endian number of up to eight bytes.
 #[inline]
-pub(super) fn unsigned_of(stored: &[u8]) -> u64 {
+pub fn unsigned_of(stored: &[u8]) -> u64 {
     // The lengths that most columns have, without a loop.
     if let Ok(bytes) = <[u8; 4]>::try_from(stored) {
         return u64::from(u32::from_be_bytes(bytes));
@@ -77,7 +77,7 @@ pub(super) fn unsigned_of(stored: &[u8]) -> u64 {
 
 /// A big-endian number with a flipped sign bit.
 #[inline]
-pub(super) fn signed_of(stored: &[u8]) -> i64 {
+pub fn signed_of(stored: &[u8]) -> i64 {
     let bits = 8 * stored.len().min(8) as u32;
     if bits == 0 {
         return 0;
@@ -92,8 +92,9 @@ pub(super) fn float_of(stored: &[u8]) -> f32 {
     stored.first_chunk().map_or(0.0, |bytes| f32::from_le_bytes(*bytes))
 }
 
+/// The number that a DOUBLE is stored as.
 #[inline]
-pub(super) fn double_of(stored: &[u8]) -> f64 {
+pub fn double_of(stored: &[u8]) -> f64 {
     stored.first_chunk().map_or(0.0, |bytes| f64::from_le_bytes(*bytes))
 }
 

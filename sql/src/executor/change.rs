@@ -10,7 +10,6 @@ use storage::{Row, Table};
 
 use super::found::{FoundRow, FoundRows};
 use super::memory::Purpose;
-use super::output::compare_keys;
 use super::query::{limits, scan};
 use super::row::TableRow;
 use super::row_rules::RowTarget;
@@ -21,7 +20,7 @@ use super::{Environment, Level, elements, view_check};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
 use crate::expression::assign::{Target, zero_of};
-use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
+use crate::expression::{AssignMode, Datum, EvalContext, Fields, KeyForm, assign};
 use crate::parser::ast::TriggerEvent;
 use crate::partitions::rows::{self, Division, Failure};
 use crate::planner::SelectPlan;
@@ -604,7 +603,7 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
             let number = found.len() + 1;
             updater.evaluate(context, row, number, &mut |row, evaluate| evaluate(&TableRow { table, row, zone }))?;
             let values = updater.take_values();
-            found.push(FoundRow { row: row.clone(), values, others: Vec::new() })
+            found.push(FoundRow { values, ..FoundRow::of(row.clone()) })
         })?;
         let mut done = 0;
         found.for_each(&mut |FoundRow { row, values, .. }| {
@@ -703,13 +702,12 @@ fn for_each_row(
         });
     }
     let mut sorter = Sorter::new(environment.memory.account_for(Purpose::Sort));
-    let compare = |a: &FoundRow, b: &FoundRow| compare_keys(&a.others, &b.others, &plan.order);
+    let (order, form) = (&plan.order[..], KeyForm::of(&plan.order));
+    let compare = |a: &FoundRow, b: &FoundRow| form.compare(&a.key, &b.key, order);
+    let mut key = Vec::new();
     scan(environment, plan, context, &mut |row| {
-        let mut keys = Vec::with_capacity(plan.order.len());
-        for (expr, _) in &plan.order {
-            keys.push(expr.value(context, row)?);
-        }
-        let found = FoundRow { others: keys, ..FoundRow::of(row.sources[0].stored.clone()) };
+        form.write_key(order, context, row, &mut key)?;
+        let found = FoundRow { key: key.as_slice().into(), ..FoundRow::of(row.sources[0].stored.clone()) };
         sorter.push(found, left, &compare, context.session)?;
         Ok(true)
     })?;

@@ -20,7 +20,9 @@ pub struct FoundRow {
     pub row: Row,
     /// What it gets.
     pub values: Stored,
-    /// The keys that it is sorted by, or what WITH CHECK OPTION reads beside it.
+    /// What it is sorted by, see [`crate::expression::KeyForm`].
+    pub key: Box<[u8]>,
+    /// What WITH CHECK OPTION reads beside it.
     pub others: Vec<Value>,
 }
 
@@ -36,7 +38,7 @@ pub struct FoundRows<'m> {
 impl FoundRow {
     /// A row that is deleted, or whose values are not known yet.
     pub fn of(row: Row) -> FoundRow {
-        FoundRow { row, values: Stored::default(), others: Vec::new() }
+        FoundRow { row, values: Stored::default(), key: Box::default(), others: Vec::new() }
     }
 }
 
@@ -44,12 +46,13 @@ impl Record for FoundRow {
     fn bytes(&self) -> u64 {
         let row = self.row.stored_bytes() + 8 * self.row.column_count();
         let values = self.values.bytes.len() + size_of_val(&self.values.parts[..]);
-        (row + values + size_of::<FoundRow>()) as u64 + row_bytes(&self.others)
+        (row + values + self.key.len() + size_of::<FoundRow>()) as u64 + row_bytes(&self.others)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
         write_row(&self.row, out);
         self.values.write(out);
+        write_bytes(&self.key, out);
         write_values(&self.others, out);
     }
 
@@ -57,9 +60,8 @@ impl Record for FoundRow {
         let mut source = Source(record);
         let row = read_row(&mut source)?;
         let values = Stored::read(&mut source)?;
-        let mut others = Vec::new();
-        source.values(&mut others)?;
-        Ok(FoundRow { row, values, others })
+        let key = source.bytes()?.into();
+        Ok(FoundRow { row, values, key, others: source.new_values()? })
     }
 }
 
@@ -162,7 +164,7 @@ mod tests {
         row.set(0, None);
         row.set(2, Some(b""));
         row.set(4, Some(b"longer"));
-        let found = FoundRow { others: vec![Value::Int(5)], ..FoundRow::of(row) };
+        let found = FoundRow { key: [1, 2].into(), others: vec![Value::Int(5)], ..FoundRow::of(row) };
         let mut record = Vec::new();
         found.write(&mut record);
         let copy = FoundRow::read(&record).unwrap();
@@ -170,7 +172,7 @@ mod tests {
         assert_eq!((row.row_id, row.trx_id, row.roll_ptr, row.partition), (7, TrxId(8), RollPtr(9), 3));
         assert_eq!((row.get(0), row.get(2), row.get(4)), (None, Some(&b""[..]), Some(&b"longer"[..])));
         assert!(!row.has(1) && !row.has(3) && row.column_count() == 5);
-        assert_eq!(copy.others, [Value::Int(5)]);
+        assert_eq!((&*copy.key, &copy.others[..]), (&[1, 2][..], &[Value::Int(5)][..]));
         for short in 0..record.len() {
             assert!(FoundRow::read(&record[..short]).is_err(), "{short}");
         }

@@ -103,14 +103,14 @@ pub fn update(
             })?;
             let values = updater.take_values();
             let others = target.check.as_ref().map_or(Vec::new(), |check| view_check::others(check, joined));
-            found.rows.push(FoundRow { row, values, others })?;
+            found.rows.push(FoundRow { values, others, ..FoundRow::of(row) })?;
         }
         Ok(true)
     })?;
     let mut done = 0;
     for ((target, updater), found) in plan.targets.iter().zip(&mut updaters).zip(found) {
         let mut number = 0;
-        found.rows.for_each(&mut |FoundRow { row, values, others }| {
+        found.rows.for_each(&mut |FoundRow { row, values, others, .. }| {
             check_interrupt(&mut done, context)?;
             number += 1;
             updater.others = others;

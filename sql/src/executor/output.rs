@@ -6,11 +6,11 @@ use std::cmp::Ordering;
 use format::collation::CollationId;
 use format::value::Value;
 
-use super::memory::{Account, Memory, Purpose, row_bytes};
+use super::memory::{Account, Memory, Purpose};
 use super::parts::{self, LEVELS, Parts};
 use super::sorter::{Record, Sorter};
 use crate::error::{Error, Result};
-use crate::expression::{Datum, EvalContext, Expr, Fields, group_key, order};
+use crate::expression::{Datum, EvalContext, Expr, Fields, KeyForm, group_key};
 use crate::key_table::KeyTable;
 use crate::temporary::Stream;
 use crate::temporary::values::{Source, write_bytes, write_values};
@@ -36,6 +36,8 @@ pub struct Output<'a, 'v> {
     /// Rows that may have been seen before: see [`Seen`].
     undecided: Vec<Stream>,
     sorter: Option<Sorter<'a, SortRow>>,
+    form: KeyForm,
+    scratch: Vec<u8>,
     given: Given<'v>,
     found_rows: &'a Cell<u64>,
 }
@@ -49,10 +51,23 @@ struct Given<'v> {
     visit: &'v mut dyn FnMut(&[Value]) -> Result<bool>,
 }
 
-/// A row and what it is sorted by.
+/// A row and what it is sorted by, in one piece of memory.
 pub struct SortRow {
-    pub keys: Vec<Value>,
-    pub values: Vec<Value>,
+    /// The beginning of the key, by which most rows are told apart.
+    head: u128,
+    key_bytes: usize,
+    /// The key, and behind it the values.
+    bytes: Box<[u8]>,
+}
+
+impl SortRow {
+    fn key(&self) -> &[u8] {
+        &self.bytes[..self.key_bytes]
+    }
+
+    fn values(&self, out: &mut Vec<Value>) -> Result<()> {
+        Source(&self.bytes[self.key_bytes..]).values(out)
+    }
 }
 
 /// The rows so far, of which each is given once. When there is no memory for more of them, rows that are not among them
@@ -74,29 +89,27 @@ enum Is {
 
 impl Record for SortRow {
     fn bytes(&self) -> u64 {
-        row_bytes(&self.values) + row_bytes(&self.keys)
+        (self.bytes.len() + size_of::<SortRow>() + 16) as u64
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        write_values(&self.keys, out);
-        write_values(&self.values, out);
+        out.extend_from_slice(&self.head.to_le_bytes());
+        out.extend_from_slice(&(self.key_bytes as u64).to_le_bytes());
+        out.extend_from_slice(&self.bytes);
     }
 
     fn read(record: &[u8]) -> Result<SortRow> {
         let mut source = Source(record);
-        Ok(SortRow { keys: source.new_values()?, values: source.new_values()? })
+        let (head, key_bytes) = (source.u128()?, source.u64()? as usize);
+        match key_bytes <= source.0.len() {
+            true => Ok(SortRow { head, key_bytes, bytes: source.0.into() }),
+            false => Err(Error::internal("a row of a sort's file is damaged")),
+        }
     }
 }
 
-/// The order of two lists of sort keys.
-pub fn compare_keys(a: &[Value], b: &[Value], by: &[(Expr, bool)]) -> Ordering {
-    for ((a, b), (expr, descending)) in a.iter().zip(b).zip(by) {
-        let compared = order(&Datum::from(a), &Datum::from(b), expr.ty.collation);
-        if compared != Ordering::Equal {
-            return if *descending { compared.reverse() } else { compared };
-        }
-    }
-    Ordering::Equal
+fn compare(form: KeyForm, a: &SortRow, b: &SortRow, order: &[(Expr, bool)]) -> Ordering {
+    a.head.cmp(&b.head).then_with(|| form.compare(a.key(), b.key(), order))
 }
 
 impl<'a> Seen<'a> {
@@ -153,7 +166,9 @@ impl<'a, 'v> Output<'a, 'v> {
         let sorter = (!wanted.order.is_empty()).then(|| Sorter::new(memory.account_for(Purpose::Sort)));
         let (offset, left, counts_all) = (wanted.offset, wanted.count, wanted.counts_all);
         let given = Given { offset, left, found: 0, counts_all, visit };
-        Output { memory, wanted, seen: None, undecided: Vec::new(), sorter, given, found_rows }
+        let form = KeyForm::of(wanted.order);
+        let (undecided, scratch) = (Vec::new(), Vec::new());
+        Output { memory, wanted, seen: None, undecided, sorter, form, scratch, given, found_rows }
     }
 
     /// From now on each row is taken once, with regard to those taken before.
@@ -171,8 +186,6 @@ impl<'a, 'v> Output<'a, 'v> {
 
     /// Takes a row; `fields` is what ORDER BY is evaluated on. False: it needs no more.
     pub fn row(&mut self, values: &[Value], context: &EvalContext<'_>, fields: &dyn Fields) -> Result<bool> {
-        let order = self.wanted.order;
-        let keys = || order.iter().map(|(expr, _)| expr.value(context, fields)).collect::<Result<Vec<_>>>();
         if let Some(seen) = &mut self.seen {
             let mut key = Vec::new();
             for (value, collation) in values.iter().zip(self.wanted.collations) {
@@ -181,11 +194,10 @@ impl<'a, 'v> Output<'a, 'v> {
             match seen.look(&key)? {
                 Is::Seen => return Ok(true),
                 Is::Undecided => {
-                    let keys = keys()?;
-                    seen.put_aside(&key, |out| {
-                        write_values(&keys, out);
-                        write_values(values, out);
-                    })?;
+                    let row = self.sort_row(values, context, fields)?;
+                    if let Some(seen) = &mut self.seen {
+                        seen.put_aside(&key, |out| row.write(out))?;
+                    }
                     return Ok(true);
                 }
                 Is::New => {}
@@ -194,19 +206,32 @@ impl<'a, 'v> Output<'a, 'v> {
         if self.sorter.is_none() {
             return self.given.give(values);
         }
-        let row = SortRow { keys: keys()?, values: values.to_vec() };
+        let row = self.sort_row(values, context, fields)?;
         self.sort(row, context)
     }
 
+    /// A row with its key.
+    fn sort_row(&mut self, values: &[Value], context: &EvalContext<'_>, fields: &dyn Fields) -> Result<SortRow> {
+        let scratch = &mut self.scratch;
+        self.form.write_key(self.wanted.order, context, fields, scratch)?;
+        let key_bytes = scratch.len();
+        write_values(values, scratch);
+        Ok(SortRow { head: self.form.head(&scratch[..key_bytes]), key_bytes, bytes: scratch.as_slice().into() })
+    }
+
     fn sort(&mut self, row: SortRow, context: &EvalContext<'_>) -> Result<bool> {
-        let order = self.wanted.order;
+        let (order, form) = (self.wanted.order, self.form);
         let wanted = self.wanted.offset.saturating_add(self.wanted.count);
         match &mut self.sorter {
             Some(sorter) => {
-                sorter.push(row, wanted, &|a, b| compare_keys(&a.keys, &b.keys, order), context.session)?;
+                sorter.push(row, wanted, &|a, b| compare(form, a, b, order), context.session)?;
                 Ok(true)
             }
-            None => self.given.give(&row.values),
+            None => {
+                let mut values = Vec::new();
+                row.values(&mut values)?;
+                self.given.give(&values)
+            }
         }
     }
 
@@ -253,17 +278,19 @@ impl<'a, 'v> Output<'a, 'v> {
             self.decide_all(undecided, 1, context)?;
         }
         if let Some(sorter) = self.sorter.take() {
-            let order = self.wanted.order;
-            let compare = |a: &SortRow, b: &SortRow| compare_keys(&a.keys, &b.keys, order);
+            let (order, form) = (self.wanted.order, self.form);
+            let compare = |a: &SortRow, b: &SortRow| compare(form, a, b, order);
             let wanted = self.wanted.offset.saturating_add(self.wanted.count);
             let (mut sorted, _account, thrown_away) = sorter.finish(wanted, &compare, context.session)?;
             let mut number = 0_u64;
+            let mut values = Vec::new();
             while let Some(row) = sorted.next(&compare, context.session)? {
                 number += 1;
                 if number.is_multiple_of(INTERRUPT_EVERY) && context.session.is_interrupted() {
                     return Err(Error::interrupted());
                 }
-                if !self.given.give(&row.values)? {
+                row.values(&mut values)?;
+                if !self.given.give(&values)? {
                     break;
                 }
             }

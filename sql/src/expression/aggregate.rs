@@ -19,8 +19,8 @@ use rustc_hash::FxHashSet;
 
 use super::arithmetic::{self, Fault};
 use super::collect::Collection;
-use super::datum::Number;
-use super::{Datum, EvalContext, Expr, Fields, bit_strings, group_key, json, order};
+use super::datum::{Number, in_place};
+use super::{Datum, EvalContext, Expr, Fields, KeyForm, bit_strings, group_key, json, order};
 use crate::error::{Error, Result};
 use crate::key_table::KeyTable;
 use crate::parser::ast::{AggregateFunction, BinaryOp};
@@ -127,11 +127,20 @@ enum State {
     /// GROUP_CONCAT: the texts with their sort keys, or the text itself without ORDER BY.
     Concat {
         text: Option<Vec<u8>>,
-        sorted: Pile<Vec<(Vec<Value>, Vec<u8>)>>,
+        sorted: Pile<Vec<SortedText>>,
+        form: KeyForm,
         cut: bool,
         /// How many there have been, without ORDER BY.
         rows: u64,
     },
+}
+
+/// A text of GROUP_CONCAT behind its sort key.
+#[derive(Clone, Debug)]
+struct SortedText {
+    head: u128,
+    key_bytes: usize,
+    bytes: Box<[u8]>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -154,7 +163,8 @@ impl AggregateCall {
             AggregateFunction::BitAnd => State::Bits(u64::MAX),
             AggregateFunction::BitOr | AggregateFunction::BitXor => State::Bits(0),
             AggregateFunction::GroupConcat => {
-                State::Concat { text: None, sorted: Pile::default(), cut: false, rows: 0 }
+                let form = KeyForm::of(&self.order_by);
+                State::Concat { text: None, sorted: Pile::default(), form, cut: false, rows: 0 }
             }
             AggregateFunction::JsonArrayAgg => State::Array(Pile::default(), 0),
             AggregateFunction::JsonObjectAgg => State::Object(Pile::default(), 0),
@@ -269,7 +279,8 @@ impl Accumulator {
         // COUNT(*) and the most common others come first; they neither hash nor copy.
         if let (State::Count(count), None) = (&mut self.state, &self.seen) {
             for arg in &call.args {
-                if arg.eval(context, row)?.is_null() {
+                let value = arg.eval(context, row);
+                if in_place!(value).is_null() {
                     return Ok(None);
                 }
             }
@@ -280,10 +291,8 @@ impl Accumulator {
             return self.add_part(call, context, row).map(|()| None);
         }
         if call.args.len() == 1 && self.seen.is_none() && !matches!(self.state, State::Concat { .. }) {
-            let value = call.args[0].eval(context, row)?;
-            if !value.is_null() {
-                self.add_value(call, value, context)?;
-            }
+            let value = call.args[0].eval(context, row);
+            self.add_value(call, in_place!(value), context)?;
             return Ok(None);
         }
         let mut values = Vec::with_capacity(call.args.len());
@@ -315,7 +324,7 @@ impl Accumulator {
             State::Count(count) => *count += 1,
             State::Concat { .. } => self.add_text(call, values, context, row)?,
             _ => {
-                if let Some(value) = values.into_iter().next() {
+                if let Some(value) = values.first() {
                     self.add_value(call, value, context)?;
                 }
             }
@@ -337,37 +346,47 @@ impl Accumulator {
     /// Adds distinct values that were given back.
     pub fn add_late(&mut self, call: &AggregateCall, values: Vec<Value>, context: &EvalContext<'_>) -> Result<()> {
         match values.into_iter().next() {
-            Some(value) => self.add_value(call, Datum::from(value), context),
+            Some(value) => self.add_value(call, &Datum::from(value), context),
             None => Ok(()),
         }
     }
 
-    fn add_value(&mut self, call: &AggregateCall, value: Datum<'_>, context: &EvalContext<'_>) -> Result<()> {
+    /// Adds a value; NULL is none.
+    fn add_value(&mut self, call: &AggregateCall, value: &Datum<'_>, context: &EvalContext<'_>) -> Result<()> {
         let arg = &call.args[0];
+        if value.is_null() {
+            return Ok(());
+        }
         match &mut self.state {
             State::Sum { sum, count } => {
-                if let (Some(Sum::Decimal(sum)), Datum::Decimal(value)) = (&mut *sum, &value) {
-                    *count += 1;
-                    return sum.accumulate(value).map_err(|_| Error::out_of_range("DECIMAL", "sum"));
-                }
-                let Some(number) = value.to_number(&arg.ty, context)? else { return Ok(()) };
                 *count += 1;
-                *sum = Some(match sum {
-                    None => Sum::from(number),
-                    Some(sum) => sum.add(number).ok_or_else(|| Error::out_of_range("DECIMAL", "sum"))?,
-                });
+                match (&mut *sum, value) {
+                    (Some(Sum::Integer(sum)), Datum::Int(value)) => *sum += i128::from(*value),
+                    (Some(Sum::Double(sum)), Datum::Double(value)) => *sum += value,
+                    (Some(Sum::Decimal(sum)), Datum::Decimal(value)) => {
+                        return sum.accumulate(value).map_err(|_| Error::out_of_range("DECIMAL", "sum"));
+                    }
+                    _ => {
+                        if let Some(number) = value.to_number(&arg.ty, context)? {
+                            *sum = Some(match sum {
+                                None => Sum::from(number),
+                                Some(sum) => sum.add(number).ok_or_else(|| Error::out_of_range("DECIMAL", "sum"))?,
+                            });
+                        }
+                    }
+                }
             }
             State::Extreme(best) => {
                 let better = match (&best, call.function) {
                     (None, _) => true,
                     (Some(_), AggregateFunction::AnyValue) => false,
                     (Some(best), function) => {
-                        let ordering = order(&value, &Datum::from(best), arg.ty.collation);
+                        let ordering = order(value, &Datum::from(best), arg.ty.collation);
                         ordering == if function == AggregateFunction::Min { Ordering::Less } else { Ordering::Greater }
                     }
                 };
                 if better {
-                    let value = value.into_value();
+                    let value = value.by_ref().into_value();
                     if let Value::Bytes(text) | Value::Json(text) = &value {
                         self.kept_bytes = text.len() as u64;
                     }
@@ -378,7 +397,7 @@ impl Accumulator {
                 *bits = arithmetic::bits(bit_operation(call.function), *bits, value.to_u64(context)?);
             }
             State::BitString(bits) => {
-                let value = value.into_text(&arg.ty);
+                let value = value.by_ref().into_text(&arg.ty);
                 match bits {
                     Some(bits) => bit_strings::combine_into(bit_operation(call.function), bits, &value)?,
                     None => *bits = Some(value.into_owned()),
@@ -392,7 +411,7 @@ impl Accumulator {
                 *squares += distance * (value - *mean);
             }
             State::Collection(collection) => {
-                self.kept_bytes += collection.add(&value.into_text(&arg.ty), context)?;
+                self.kept_bytes += collection.add(&value.by_ref().into_text(&arg.ty), context)?;
             }
             State::Count(count) => *count += 1,
             State::Concat { .. } | State::Array(..) | State::Object(..) | State::TooLong => {}
@@ -445,22 +464,17 @@ impl Accumulator {
         context: &EvalContext<'_>,
         row: &dyn Fields,
     ) -> Result<()> {
-        let State::Concat { text, sorted, cut, rows } = &mut self.state else { return Ok(()) };
+        let State::Concat { text, sorted, form, cut, rows } = &mut self.state else { return Ok(()) };
         if !call.order_by.is_empty() {
-            let mut item = Vec::new();
+            let mut bytes = Vec::new();
+            form.write_key(&call.order_by, context, row, &mut bytes)?;
+            let key_bytes = bytes.len();
+            let head = form.head(&bytes);
             for (value, arg) in values.iter().zip(&call.args) {
-                value.write_text(&arg.ty, &mut item);
+                value.write_text(&arg.ty, &mut bytes);
             }
-            let keys = call.order_by.iter().map(|(expr, _)| expr.value(context, row)).collect::<Result<Vec<_>>>()?;
-            let keys_bytes: usize = keys
-                .iter()
-                .map(|key| match key {
-                    Value::Bytes(text) | Value::Json(text) => text.len() + size_of::<Value>(),
-                    _ => size_of::<Value>(),
-                })
-                .sum();
-            self.kept_bytes += (keys_bytes + item.len()) as u64 + ENTRY_BYTES;
-            sorted.push((keys, item));
+            self.kept_bytes += bytes.len() as u64 + ENTRY_BYTES;
+            sorted.push(SortedText { head, key_bytes, bytes: bytes.into() });
             return Ok(());
         }
         if *cut {
@@ -529,9 +543,9 @@ impl Accumulator {
                 json::encode(&Json::object(std::mem::take(members).into_inner()))?.into_value()
             }
             State::Collection(collection) => std::mem::take(collection).finish()?.map_or(Value::Null, Value::Bytes),
-            State::Concat { text, sorted, .. } => {
+            State::Concat { text, sorted, form, .. } => {
                 if !sorted.is_empty() {
-                    *text = Some(join_sorted(sorted, call, context)?);
+                    *text = Some(join_sorted(sorted, *form, call, context)?);
                 }
                 text.take().map_or(Value::Null, Value::Bytes)
             }
@@ -549,30 +563,25 @@ fn bit_operation(function: AggregateFunction) -> BinaryOp {
 }
 
 fn join_sorted(
-    sorted: &mut Vec<(Vec<Value>, Vec<u8>)>,
+    sorted: &mut Vec<SortedText>,
+    form: KeyForm,
     call: &AggregateCall,
     context: &EvalContext<'_>,
 ) -> Result<Vec<u8>> {
     let is_interrupted = || context.session.is_interrupted();
-    sort_by(sorted, is_interrupted, |(a, _), (b, _)| {
-        for ((a, b), (expr, descending)) in a.iter().zip(b).zip(&call.order_by) {
-            let ordering = order(&Datum::from(a), &Datum::from(b), expr.ty.collation);
-            let ordering = if *descending { ordering.reverse() } else { ordering };
-            if ordering != Ordering::Equal {
-                return ordering;
-            }
-        }
-        Ordering::Equal
+    sort_by(sorted, is_interrupted, |a, b| {
+        let (a_key, b_key) = (&a.bytes[..a.key_bytes], &b.bytes[..b.key_bytes]);
+        a.head.cmp(&b.head).then_with(|| form.compare(a_key, b_key, &call.order_by))
     })?;
     let mut out = Vec::new();
     let (skipped, taken) = call.limit.unwrap_or((0, u64::MAX));
     let (skipped, taken) =
         (usize::try_from(skipped).unwrap_or(usize::MAX), usize::try_from(taken).unwrap_or(usize::MAX));
-    for (index, (_, item)) in sorted.iter().skip(skipped).take(taken).enumerate() {
+    for (index, text) in sorted.iter().skip(skipped).take(taken).enumerate() {
         if index > 0 {
             out.extend_from_slice(&call.separator);
         }
-        out.extend_from_slice(item);
+        out.extend_from_slice(&text.bytes[text.key_bytes..]);
         if cut_text(&mut out, call, context)? {
             break;
         }

@@ -67,11 +67,30 @@ pub fn compute(op: BinaryOp, left: Number, right: Number, context: &EvalContext<
     }
 }
 
-/// The common case: sums, differences and products of decimals and integers. None: [`compute`] tells, errors as well.
+/// The common cases: sums, differences and products of integers, doubles, and decimals. None: [`compute`] tells, errors
+/// as well.
 #[inline]
-pub fn of_decimals(op: BinaryOp, left: &Datum<'_>, right: &Datum<'_>) -> Option<Decimal> {
+pub fn of_common(op: BinaryOp, left: &Datum<'_>, right: &Datum<'_>) -> Option<Datum<'static>> {
     let of_int;
     let (left, right) = match (left, right) {
+        (Datum::Int(left), Datum::Int(right)) => {
+            return match op {
+                BinaryOp::Add => left.checked_add(*right),
+                BinaryOp::Subtract => left.checked_sub(*right),
+                BinaryOp::Multiply => left.checked_mul(*right),
+                _ => None,
+            }
+            .map(Datum::Int);
+        }
+        (Datum::Double(left), Datum::Double(right)) => {
+            let result = match op {
+                BinaryOp::Add => left + right,
+                BinaryOp::Subtract => left - right,
+                BinaryOp::Multiply => left * right,
+                _ => return None,
+            };
+            return result.is_finite().then_some(Datum::Double(result));
+        }
         (Datum::Decimal(left), Datum::Decimal(right)) => (left, right),
         (Datum::Int(left), Datum::Decimal(right)) => {
             of_int = Decimal::from(*left);
@@ -84,11 +103,13 @@ pub fn of_decimals(op: BinaryOp, left: &Datum<'_>, right: &Datum<'_>) -> Option<
         _ => return None,
     };
     match op {
-        BinaryOp::Add => left.add(right).ok(),
-        BinaryOp::Subtract => left.sub(right).ok(),
-        BinaryOp::Multiply => left.mul(right).ok(),
-        _ => None,
+        BinaryOp::Add => left.add(right),
+        BinaryOp::Subtract => left.sub(right),
+        BinaryOp::Multiply => left.mul(right),
+        _ => return None,
     }
+    .ok()
+    .map(Datum::Decimal)
 }
 
 /// An integer with room for both signs.

@@ -6,6 +6,7 @@ use format::collation::collation;
 use format::value::Value;
 
 use super::compare::{compare_op, holds};
+use super::datum::in_place;
 use super::lists::{List, Lists};
 use super::memory::Charge;
 use super::{Comparison, Datum, EvalContext, Expr, Fields, NoFields, Node, compare, pattern};
@@ -17,9 +18,11 @@ impl Expr {
     pub fn truth(&self, context: &EvalContext<'_>, row: &dyn Fields) -> Result<Option<bool>> {
         match &self.node {
             Node::Compare { op, how, left, right } => {
-                let left = left.eval(context, row)?;
-                let _held = context.session.memory().hold(&left)?;
-                compare_op(*op, *how, &left, &right.eval(context, row)?, context)
+                let left = left.eval(context, row);
+                let left = in_place!(left);
+                let _held = context.session.memory().hold(left)?;
+                let right = right.eval(context, row);
+                compare_op(*op, *how, left, in_place!(right), context)
             }
             Node::And(left, right) => match left.truth(context, row)? {
                 Some(false) => Ok(Some(false)),
@@ -42,14 +45,20 @@ impl Expr {
                 _ => None,
             }),
             Node::Not(expr) => Ok(expr.truth(context, row)?.map(|truth| !truth)),
-            Node::IsNull { expr, negated } => Ok(Some(expr.eval(context, row)?.is_null() != *negated)),
+            Node::IsNull { expr, negated } => {
+                let value = expr.eval(context, row);
+                Ok(Some(in_place!(value).is_null() != *negated))
+            }
             Node::IsTruth { expr, truth, negated } => Ok(Some((expr.truth(context, row)? == Some(*truth)) != *negated)),
             Node::CompareRows { op, left, right, hows } => compare_rows(*op, left, right, hows, context, row),
             Node::Between { expr, low, high, hows, negated } => {
-                let value = expr.eval(context, row)?;
-                let _held = context.session.memory().hold(&value)?;
-                let above = compare_op(BinaryOp::GreaterEqual, hows[0], &value, &low.eval(context, row)?, context)?;
-                let below = compare_op(BinaryOp::LessEqual, hows[1], &value, &high.eval(context, row)?, context)?;
+                let value = expr.eval(context, row);
+                let value = in_place!(value);
+                let _held = context.session.memory().hold(value)?;
+                let low = low.eval(context, row);
+                let above = compare_op(BinaryOp::GreaterEqual, hows[0], value, in_place!(low), context)?;
+                let high = high.eval(context, row);
+                let below = compare_op(BinaryOp::LessEqual, hows[1], value, in_place!(high), context)?;
                 Ok(match (above, below) {
                     (Some(false), _) | (_, Some(false)) => Some(*negated),
                     (Some(true), Some(true)) => Some(!*negated),
@@ -124,7 +133,11 @@ impl Expr {
                 let value = expr.eval(context, row)?;
                 quantified(&value, *op, *all, *query, *how, context, row)
             }
-            _ => self.eval(context, row)?.in_utf8(&self.ty).to_truth(context),
+            _ => match self.eval(context, row) {
+                Ok(Datum::Int(value)) => Ok(Some(value != 0)),
+                Ok(value) => value.in_utf8(&self.ty).to_truth(context),
+                Err(error) => Err(error),
+            },
         }
     }
 

@@ -38,6 +38,20 @@ pub enum Number {
     Double(f64),
 }
 
+/// The value where a call has put it, or the end of the function with its error.
+///
+/// A value is written in parts and is longer than a register. Who moves it (`?` does) reads it in wider words right after
+/// that, and the processor waits until the parts have left its store buffer: longer than a sum takes.
+macro_rules! in_place {
+    ($outcome:ident) => {
+        match $outcome {
+            Ok(ref value) => value,
+            Err(error) => return Err(error),
+        }
+    };
+}
+pub(crate) use in_place;
+
 /// How much of a bad value is quoted in a warning.
 const QUOTED_BYTES_MAX: usize = 128;
 

@@ -11,7 +11,7 @@ use super::arithmetic::{self, Fault};
 use super::bit_strings;
 use super::cast::{cast, extract};
 use super::compare::compare_op;
-use super::datum::Number;
+use super::datum::{Number, in_place};
 use super::functions::Call;
 use super::strings::{exactly_in, in_charset, set_names, to_charset, trim};
 use super::temporal::{self, Zeros};
@@ -144,16 +144,17 @@ impl Expr {
                 for (how, when, then) in whens {
                     let chosen = match &value {
                         Some(value) => {
-                            compare_op(BinaryOp::Equal, *how, value, &when.eval(context, row)?, context)? == Some(true)
+                            let when = when.eval(context, row);
+                            compare_op(BinaryOp::Equal, *how, value, in_place!(when), context)? == Some(true)
                         }
                         None => when.is_true(context, row)?,
                     };
                     if chosen {
-                        return then.eval(context, row)?.convert_to(&then.ty, &self.ty, context);
+                        return converted(then.eval(context, row), &then.ty, &self.ty, context);
                     }
                 }
                 match otherwise {
-                    Some(otherwise) => otherwise.eval(context, row)?.convert_to(&otherwise.ty, &self.ty, context),
+                    Some(otherwise) => converted(otherwise.eval(context, row), &otherwise.ty, &self.ty, context),
                     None => Ok(Datum::Null),
                 }
             }
@@ -227,10 +228,12 @@ impl Expr {
         context: &'a EvalContext<'a>,
         row: &'a dyn Fields,
     ) -> Result<Datum<'a>> {
-        let left_value = left.eval(context, row)?;
-        let right_value = right.eval(context, row)?;
-        if let Some(result) = arithmetic::of_decimals(op, &left_value, &right_value) {
-            return Ok(Datum::Decimal(result));
+        let left_value = left.eval(context, row);
+        let left_value = in_place!(left_value);
+        let right_value = right.eval(context, row);
+        let right_value = in_place!(right_value);
+        if let Some(result) = arithmetic::of_common(op, left_value, right_value) {
+            return Ok(result);
         }
         let Some(a) = left_value.to_number(&left.ty, context)? else { return Ok(Datum::Null) };
         let Some(b) = right_value.to_number(&right.ty, context)? else { return Ok(Datum::Null) };
@@ -253,6 +256,21 @@ impl Expr {
             Fault::DivisionByZero => arithmetic::division_by_zero(context),
             Fault::OutOfRange(kind) => Err(Error::out_of_range(kind, &self.to_string())),
         }
+    }
+}
+
+/// The value of a branch as one of the static type of the whole.
+#[inline]
+pub fn converted<'a>(
+    value: Result<Datum<'a>>,
+    from: &TypeInfo,
+    to: &TypeInfo,
+    context: &EvalContext<'_>,
+) -> Result<Datum<'a>> {
+    match value {
+        Ok(Datum::Int(value)) if to.is_integer() => Ok(Datum::Int(value)),
+        Ok(value) => value.convert_to(from, to, context),
+        Err(error) => Err(error),
     }
 }
 

@@ -84,6 +84,7 @@ mod random;
 mod reference_systems;
 mod rule;
 mod sequence;
+mod sort_key;
 pub mod spatial_key;
 mod stored_function;
 pub mod stored_value;
@@ -115,6 +116,7 @@ pub use pattern::Regex;
 pub use random::Generator;
 pub use rule::{Comparison, comparison_of};
 pub use sequence::Sequence;
+pub use sort_key::KeyForm;
 pub use stored_function::{StoredFunction, StoredFunctions};
 pub use typing::{common_type, parameter_type};
 

@@ -85,18 +85,8 @@ pub fn group_key(value: &Datum<'_>, id: CollationId, out: &mut Vec<u8>) {
             out.extend((if *v == 0.0 { 0.0 } else { *v }).to_le_bytes());
         }
         Datum::Decimal(v) => {
-            // As text without the zeros that do not count.
-            let start = out.len();
-            out.extend([4, 0]);
-            v.write(out);
-            if v.scale() > 0 {
-                let digits = out[start + 2..].iter().rev().take_while(|byte| **byte == b'0').count();
-                out.truncate(out.len() - digits);
-                if out.last() == Some(&b'.') {
-                    out.pop();
-                }
-            }
-            out[start + 1] = (out.len() - start - 2) as u8;
+            out.push(4);
+            v.write_order_key(out);
         }
         Datum::Bytes(text) => {
             let start = out.len();

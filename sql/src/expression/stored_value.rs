@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use format::collation::collation;
-use format::value::{ColumnType, DateTime, Json, Value, Zone};
+use format::value::{ColumnType, Date, DateTime, Decimal, Json, Value, Zone, double_of, signed_of, unsigned_of};
 use storage::Column;
 
 use super::{Binder, Datum, EvalContext, Expr, Fields, Scope};
@@ -26,6 +26,12 @@ pub fn decode<'a>(ty: &ColumnType, stored: &'a [u8], zone: Zone) -> Datum<'a> {
         ColumnType::Char { collation: id, .. } => {
             Datum::Bytes(Cow::Borrowed(collation(*id).charset.without_spaces(stored)))
         }
+        ColumnType::Int { unsigned: false, .. } => Datum::Int(signed_of(stored)),
+        ColumnType::Int { unsigned: true, .. } => Datum::UInt(unsigned_of(stored)),
+        ColumnType::Double { .. } => Datum::Double(double_of(stored)),
+        ColumnType::Decimal { precision, scale, .. } => Datum::Decimal(Decimal::decode(stored, *precision, *scale)),
+        ColumnType::Date => Datum::Date(Date::decode(stored)),
+        ColumnType::DateTime { fsp } => Datum::DateTime(DateTime::decode(stored, *fsp)),
         ColumnType::Json => Datum::Json(Json::binary_of_stored(stored)),
         ColumnType::Timestamp { .. } => match ty.decode(stored) {
             Value::DateTime(utc) => Datum::DateTime(to_local(utc, zone)),

@@ -1,8 +1,11 @@
 //! Values as bytes of a record, and back.
 
+use std::borrow::Cow;
+
 use format::value::{Date, DateTime, Decimal, Time, Value};
 
 use crate::error::{Error, Result};
+use crate::expression::Datum;
 
 const NULL: u8 = 0;
 const INT: u8 = 1;
@@ -17,53 +20,51 @@ const JSON: u8 = 9;
 
 /// Appends a value.
 pub fn write_value(value: &Value, out: &mut Vec<u8>) {
+    write_datum(&Datum::from(value), out);
+}
+
+/// The same.
+pub fn write_datum(value: &Datum<'_>, out: &mut Vec<u8>) {
     match value {
-        Value::Null => out.push(NULL),
-        Value::Int(number) => {
-            out.push(INT);
-            out.extend(number.to_le_bytes());
+        Datum::Null => out.push(NULL),
+        Datum::Int(number) => write_number(INT, number.to_le_bytes(), out),
+        Datum::UInt(number) => write_number(UINT, number.to_le_bytes(), out),
+        Datum::Double(number) => write_number(DOUBLE, number.to_bits().to_le_bytes(), out),
+        Datum::Decimal(number) => {
+            out.push(DECIMAL);
+            number.pack(out);
         }
-        Value::UInt(number) => {
-            out.push(UINT);
-            out.extend(number.to_le_bytes());
-        }
-        Value::Double(number) => {
-            out.push(DOUBLE);
-            out.extend(number.to_bits().to_le_bytes());
-        }
-        Value::Decimal(number) => {
-            // At most 81 digits; the text has the scale, too.
-            out.extend([DECIMAL, 0]);
-            let start = out.len();
-            number.write(out);
-            out[start - 1] = (out.len() - start) as u8;
-        }
-        Value::Bytes(text) => {
+        Datum::Bytes(text) => {
             out.push(BYTES);
             write_bytes(text, out);
         }
-        Value::Json(document) => {
+        Datum::Json(document) => {
             out.push(JSON);
             write_bytes(document, out);
         }
-        Value::Date(date) => {
+        Datum::Date(date) => {
             out.push(DATE);
             write_date(date, out);
         }
-        Value::Time(time) => {
+        Datum::Time(time) => {
             out.push(TIME);
             out.push(time.negative.into());
             out.extend(time.hours.to_le_bytes());
             out.extend([time.minutes, time.seconds]);
             out.extend(time.micros.to_le_bytes());
         }
-        Value::DateTime(moment) => {
+        Datum::DateTime(moment) => {
             out.push(DATE_TIME);
             write_date(&moment.date, out);
             out.extend([moment.hour, moment.minute, moment.second, moment.is_second.into()]);
             out.extend(moment.micros.to_le_bytes());
         }
     }
+}
+
+fn write_number(kind: u8, bytes: [u8; 8], out: &mut Vec<u8>) {
+    let [a, b, c, d, e, f, g, h] = bytes;
+    out.extend_from_slice(&[kind, a, b, c, d, e, f, g, h]);
 }
 
 fn write_date(date: &Date, out: &mut Vec<u8>) {
@@ -105,6 +106,10 @@ impl<'r> Source<'r> {
         self.take().map(u64::from_le_bytes)
     }
 
+    pub fn u128(&mut self) -> Result<u128> {
+        self.take().map(u128::from_le_bytes)
+    }
+
     pub fn bytes(&mut self) -> Result<&'r [u8]> {
         let length = self.u32()? as usize;
         let (taken, rest) = self.0.split_at_checked(length).ok_or_else(damaged)?;
@@ -113,34 +118,57 @@ impl<'r> Source<'r> {
     }
 
     pub fn value(&mut self) -> Result<Value> {
+        self.datum().map(Datum::into_value)
+    }
+
+    /// A value that stays where it is.
+    pub fn datum(&mut self) -> Result<Datum<'r>> {
         Ok(match self.u8()? {
-            NULL => Value::Null,
-            INT => Value::Int(i64::from_le_bytes(self.take()?)),
-            UINT => Value::UInt(self.u64()?),
-            DOUBLE => Value::Double(f64::from_bits(self.u64()?)),
+            NULL => Datum::Null,
+            INT => Datum::Int(i64::from_le_bytes(self.take()?)),
+            UINT => Datum::UInt(self.u64()?),
+            DOUBLE => Datum::Double(f64::from_bits(self.u64()?)),
             DECIMAL => {
-                let length = usize::from(self.u8()?);
-                let (text, rest) = self.0.split_at_checked(length).ok_or_else(damaged)?;
+                let (number, rest) = Decimal::unpack(self.0).ok_or_else(damaged)?;
                 self.0 = rest;
-                Value::Decimal(Decimal::parse(text).map_err(|_| damaged())?)
+                Datum::Decimal(number)
             }
-            BYTES => Value::Bytes(self.bytes()?.to_vec()),
-            JSON => Value::Json(self.bytes()?.to_vec()),
-            DATE => Value::Date(self.date()?),
+            BYTES => Datum::Bytes(Cow::Borrowed(self.bytes()?)),
+            JSON => Datum::Json(Cow::Borrowed(self.bytes()?)),
+            DATE => Datum::Date(self.date()?),
             TIME => {
                 let negative = self.u8()? != 0;
                 let hours = u16::from_le_bytes(self.take()?);
                 let [minutes, seconds] = self.take()?;
-                Value::Time(Time { negative, hours, minutes, seconds, micros: self.u32()? })
+                Datum::Time(Time { negative, hours, minutes, seconds, micros: self.u32()? })
             }
             DATE_TIME => {
                 let date = self.date()?;
                 let [hour, minute, second, is_second] = self.take()?;
                 let is_second = is_second != 0;
-                Value::DateTime(DateTime { date, hour, minute, second, micros: self.u32()?, is_second })
+                Datum::DateTime(DateTime { date, hour, minute, second, micros: self.u32()?, is_second })
             }
             _ => return Err(damaged()),
         })
+    }
+
+    /// Passes over a value.
+    pub fn skip(&mut self) -> Result<()> {
+        let bytes = match self.u8()? {
+            NULL => 0,
+            INT | UINT | DOUBLE => 8,
+            DATE => 4,
+            TIME => 9,
+            DATE_TIME => 12,
+            BYTES | JSON => return self.bytes().map(|_| ()),
+            DECIMAL => {
+                self.0 = Decimal::unpack(self.0).ok_or_else(damaged)?.1;
+                0
+            }
+            _ => return Err(damaged()),
+        };
+        self.0 = self.0.get(bytes..).ok_or_else(damaged)?;
+        Ok(())
     }
 
     fn date(&mut self) -> Result<Date> {
@@ -203,6 +231,14 @@ mod tests {
         let read = source.new_values().unwrap();
         assert_eq!(format!("{read:?}"), format!("{values:?}"), "digits and signs included");
         assert_eq!(source.bytes().unwrap(), b"behind");
+        let mut source = Source(&record);
+        assert_eq!(source.u32().unwrap() as usize, values.len());
+        for value in &values {
+            let mut again = Source(source.0);
+            assert_eq!(again.datum().unwrap(), Datum::from(value));
+            source.skip().unwrap();
+            assert_eq!(again.0.len(), source.0.len(), "{value:?} is passed over");
+        }
         for length in 0..record.len().min(300) {
             let mut source = Source(&record[..length]);
             assert!(source.new_values().is_err() || source.bytes().is_err());

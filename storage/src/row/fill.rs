@@ -168,7 +168,7 @@ fn fill_of<const VERSIONS: bool>(
     ctx: &Context<'_>,
     table: &Table,
     page: &[u8],
-    fields: Fields<'_, VERSIONS>,
+    mut fields: Fields<'_, VERSIONS>,
     columns: &ColumnSet,
     row: &mut Row,
     mut passes: impl FnMut(usize, &Field) -> bool,
@@ -177,7 +177,10 @@ fn fill_of<const VERSIONS: bool>(
     row.clear(table.columns.len());
     let mut left = columns.len();
     let key_fields = clustered.unique_fields;
-    for (number, field) in fields.enumerate() {
+    // Not by `enumerate`, which hands over each field in memory.
+    loop {
+        let number = fields.index();
+        let Some(field) = fields.next() else { break };
         // Behind the system fields there is nothing but columns.
         if left == 0 && number > key_fields + 1 {
             break;

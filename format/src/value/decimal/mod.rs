@@ -320,6 +320,46 @@ impl Decimal {
         if number.integer_digits() + scale > precision { Err(DecimalError::Overflow) } else { Ok(number) }
     }
 
+    /// Appends the number as it is computed with, for files that only this process reads: [`Decimal::unpack`].
+    pub fn pack(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[self.integer_words, self.scale, self.negative.into()]);
+        for word in &self.words[..self.length()] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    /// Reads what [`Decimal::pack`] wrote; also what is behind it. None: it wrote something else.
+    pub fn unpack(bytes: &[u8]) -> Option<(Decimal, &[u8])> {
+        let ([integer_words, scale, negative], mut rest) = bytes.split_first_chunk()?;
+        let mut number =
+            Decimal { integer_words: *integer_words, scale: *scale, negative: *negative != 0, ..Decimal::ZERO };
+        let length = number.length();
+        for word in number.words.get_mut(..length)? {
+            let (bytes, behind) = rest.split_first_chunk()?;
+            *word = u32::from_le_bytes(*bytes);
+            if *word >= BASE {
+                return None;
+            }
+            rest = behind;
+        }
+        Some((number, rest))
+    }
+
+    /// Appends bytes that compare as numbers do, whatever their scales; no number's bytes begin with those of another.
+    pub fn write_order_key(&self, out: &mut Vec<u8>) {
+        let used = self.length() - self.words[..self.length()].iter().rev().take_while(|word| **word == 0).count();
+        let begin = out.len();
+        // Zero is no word, and stands between the signs. A byte of a word is never 0, so that the end comes first.
+        out.push(0x80 + self.integer_words + u8::from(used > 0));
+        for word in &self.words[..used] {
+            out.extend_from_slice(&(word | 1 << 31).to_be_bytes());
+        }
+        out.push(0);
+        if self.negative {
+            out[begin..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+    }
+
     /// Words in use.
     #[inline]
     fn length(&self) -> usize {

@@ -22,22 +22,22 @@ mod results;
 mod row;
 mod values;
 
-use std::cmp::Ordering;
-
 use format::value::Value;
 
 use self::file::{FileRows, FileWriter};
 use self::partition::{Partition, Place};
 use self::results::Results;
-use self::row::{KeptRow, WindowRow};
+use self::row::{KeptRow, Keys, Shape, WindowRow};
 use super::Environment;
 use super::memory::{Account, Purpose};
 use super::sorter::{Record, Sorted, Sorter};
 use crate::error::{Error, Result};
-use crate::expression::{Datum, EvalContext, Expr, Fields, order};
-use crate::planner::window::Function;
+use crate::expression::{Datum, EvalContext, Fields};
+use crate::parser::ast::FrameUnit;
+use crate::planner::window::{Bound, Function};
 use crate::planner::{SelectPlan, WindowCall, WindowPlan};
 use crate::temporary::Pile;
+use crate::temporary::values::write_datum;
 
 /// How many rows are looked at before the statement looks whether it was killed.
 const INTERRUPT_EVERY: usize = 1024;
@@ -46,79 +46,95 @@ const INTERRUPT_EVERY: usize = 1024;
 pub struct Windows<'a> {
     environment: &'a Environment<'a>,
     plan: &'a WindowPlan,
-    /// slot -> place in the kept values
-    place: Vec<u16>,
+    shape: Shape,
     passes: Vec<Pass<'a>>,
     sorter: Sorter<'a, WindowRow>,
+    scratch: Vec<u8>,
 }
 
 /// Functions that want the rows in one order.
 struct Pass<'a> {
     /// Their numbers.
     calls: Vec<usize>,
-    /// What the partition and the order are by.
-    by: Vec<(&'a Expr, bool)>,
-    /// How many of these are the partition's.
-    width: usize,
+    keys: Keys<'a>,
+    /// Where their results are among the values of a row.
+    results_at: usize,
 }
 
 impl<'a> Windows<'a> {
     pub fn new(plan: &'a SelectPlan, windows: &'a WindowPlan, environment: &'a Environment<'a>) -> Windows<'a> {
-        let mut place = vec![u16::MAX; plan.slots.len()];
+        let mut slots = vec![u16::MAX; plan.slots.len()];
         for (at, slot) in windows.kept.iter().enumerate() {
-            place[*slot] = at as u16;
+            slots[*slot] = at as u16;
         }
         let calls = &windows.calls;
-        let mut passes: Vec<Pass<'_>> = Vec::new();
+        let mut groups: Vec<Vec<usize>> = Vec::new();
         for (at, call) in calls.iter().enumerate() {
-            let same = |pass: &&mut Pass<'_>| {
-                let first = &calls[pass.calls[0]];
+            let is_same = |group: &&mut Vec<usize>| {
+                let first = &calls[group[0]];
                 first.partition == call.partition && first.order == call.order
             };
-            match passes.iter_mut().find(same) {
-                Some(pass) => pass.calls.push(at),
-                None => {
-                    let order = call.order.iter().map(|(expr, descending)| (expr, *descending));
-                    let by = call.partition.iter().map(|expr| (expr, false)).chain(order).collect();
-                    passes.push(Pass { calls: vec![at], by, width: call.partition.len() });
-                }
+            match groups.iter_mut().find(is_same) {
+                Some(group) => group.push(at),
+                None => groups.push(vec![at]),
             }
         }
+        let mut shape = Shape { slots, aggregates: windows.kept.len(), windows: vec![0; calls.len()] };
+        let mut results_at = shape.aggregates + windows.aggregates;
+        let mut passes = Vec::new();
+        for group in groups {
+            for (number, at) in group.iter().enumerate() {
+                shape.windows[*at] = results_at + number;
+            }
+            let first = &calls[group[0]];
+            let order = first.order.iter().map(|(expr, descending)| (expr, *descending));
+            let by = first.partition.iter().map(|expr| (expr, false)).chain(order).collect();
+            let has_value = group.iter().any(|at| is_bound_by_value(&calls[*at]));
+            let keys = Keys::new(by, first.partition.len(), has_value);
+            let next_at = results_at + group.len();
+            passes.push(Pass { calls: group, keys, results_at });
+            results_at = next_at;
+        }
         let sorter = Sorter::new(environment.memory.account_for(Purpose::Table));
-        Windows { environment, plan: windows, place, passes, sorter }
+        Windows { environment, plan: windows, shape, passes, sorter, scratch: Vec::new() }
     }
 
     /// Takes a row.
     pub fn add(&mut self, fields: &dyn Fields, context: &EvalContext<'_>) -> Result<()> {
-        let values: Vec<Value> = self.plan.kept.iter().map(|slot| fields.field(*slot).into_value()).collect();
-        let aggregates: Vec<Value> =
-            (0..self.plan.aggregates).map(|index| fields.aggregate(index).into_value()).collect();
-        let windows = vec![Value::Null; self.plan.calls.len()];
-        let row = WindowRow { keys: Vec::new(), values, aggregates, windows };
         let Some(pass) = self.passes.first() else { return Err(Error::internal("a window without a function")) };
-        pass.push(row, &self.place, &mut self.sorter, context)
+        let plan = self.plan;
+        let values = |out: &mut Vec<u8>| {
+            plan.kept.iter().for_each(|slot| write_datum(&fields.field(*slot), out));
+            (0..plan.aggregates).for_each(|index| write_datum(&fields.aggregate(index), out));
+        };
+        let row = pass.keys.row(fields, values, &mut self.scratch, context)?;
+        self.sorter.push(row, u64::MAX, &|a, b| pass.keys.compare(a, b), context.session)
     }
 
     /// Computes all functions, and gives each row.
     pub fn finish(self, context: &EvalContext<'_>, emit: &mut dyn FnMut(&dyn Fields) -> Result<bool>) -> Result<()> {
-        let Windows { environment, plan, place, passes, mut sorter } = self;
+        let Windows { environment, plan, shape, passes, mut sorter, mut scratch } = self;
         for (number, pass) in passes.iter().enumerate() {
-            let (mut sorted, _account, _) = sorter.finish(u64::MAX, &pass.compare(), context.session)?;
+            let compare = |a: &WindowRow, b: &WindowRow| pass.keys.compare(a, b);
+            let (mut sorted, _account, _) = sorter.finish(u64::MAX, &compare, context.session)?;
             let next = passes.get(number + 1);
             let mut next_sorter = Sorter::new(environment.memory.account_for(Purpose::Table));
             let account = environment.memory.account_for(Purpose::Partition);
             let mut partitions = Partitions { pass, first: None, rows: Pile::default(), account };
             let mut results: Vec<Results> = pass.calls.iter().map(|_| Results::default()).collect();
             let mut go_on = true;
-            let mut take = |mut row: WindowRow, results: &mut [Results]| -> Result<bool> {
+            let mut of_row: Vec<Datum<'static>> = Vec::new();
+            let mut take = |row: WindowRow, results: &mut [Results]| -> Result<bool> {
                 environment.tick(context)?;
-                for (result, call) in results.iter_mut().zip(&pass.calls) {
-                    row.windows[*call] = result.next()?;
+                of_row.clear();
+                for result in results {
+                    of_row.push(result.next()?.into());
                 }
-                match next {
-                    Some(next) => next.push(row, &place, &mut next_sorter, context).map(|()| true),
-                    None => emit(&KeptRow { place: &place, kept: &row }),
-                }
+                let row = KeptRow { shape: &shape, kept: &row, results: &of_row, results_at: pass.results_at };
+                let Some(next) = next else { return emit(&row) };
+                let row = next.keys.row(&row, |out| row.write(out), &mut scratch, context)?;
+                next_sorter.push(row, u64::MAX, &|a, b| next.keys.compare(a, b), context.session)?;
+                Ok(true)
             };
             while go_on {
                 environment.tick(context)?;
@@ -128,7 +144,7 @@ impl<'a> Windows<'a> {
                     None => Place::Memory(&partitions.rows),
                     Some(rows) => Place::File(rows),
                 };
-                pass.compute(plan, rows, &place, &mut results, &mut partitions.account, context)?;
+                pass.compute(plan, rows, &shape, &mut results, &mut partitions.account, context)?;
                 match in_file {
                     None => {
                         for row in partitions.rows.iter_mut() {
@@ -166,12 +182,11 @@ struct Partitions<'a> {
 impl Partitions<'_> {
     /// Fetches the rows of the next partition, which are in a file if there is no memory for them. True: it is the last.
     fn next(&mut self, sorted: &mut Sorted<WindowRow>, context: &EvalContext<'_>) -> Result<(Option<FileRows>, bool)> {
-        let width = self.pass.width;
-        let compare = self.pass.compare();
+        let keys = &self.pass.keys;
+        let compare = |a: &WindowRow, b: &WindowRow| keys.compare(a, b);
         // What was never in a file is accounted for by the sort.
         let is_counted = matches!(sorted, Sorted::Merge(_));
-        let mut writer: Option<FileWriter> = None;
-        let mut keys: Vec<Value> = Vec::new();
+        let mut writer: Option<(FileWriter, WindowRow)> = None;
         self.rows.extend(self.first.take());
         let mut is_last = true;
         let mut number = 0_usize;
@@ -180,65 +195,45 @@ impl Partitions<'_> {
             if number.is_multiple_of(INTERRUPT_EVERY) && context.session.is_interrupted() {
                 return Err(Error::interrupted());
             }
-            let first = self.rows.first().map(|first| &first.keys).or(writer.as_ref().map(|_| &keys));
-            let is_other = first.is_some_and(|first| {
-                compare_keys(&first[..width], &row.keys[..width], &self.pass.by[..width]) != Ordering::Equal
-            });
-            if is_other {
+            let first = self.rows.first().or(writer.as_ref().map(|(_, first)| first));
+            if first.is_some_and(|first| !keys.are_of_one_partition(first, &row)) {
                 self.first = Some(row);
                 is_last = false;
                 break;
             }
-            if let Some(writer) = &mut writer {
+            if let Some((writer, _)) = &mut writer {
                 writer.push(&row)?;
             } else if !is_counted || self.account.fits(row.bytes()) {
                 self.rows.push(row);
             } else {
                 self.account.clear();
-                keys.clone_from(&row.keys);
-                let writer = writer.insert(FileWriter::new(&mut self.account)?);
+                let mut in_file = FileWriter::new(&mut self.account)?;
                 for row in self.rows.iter() {
-                    writer.push(row)?;
+                    in_file.push(row)?;
                 }
-                writer.push(&row)?;
+                in_file.push(&row)?;
+                writer = Some((in_file, row));
                 self.rows = Pile::default();
             }
         }
-        Ok((writer.map(FileWriter::finish).transpose()?, is_last))
+        Ok((writer.map(|(writer, _)| writer.finish()).transpose()?, is_last))
     }
 }
 
 impl Pass<'_> {
-    fn compare(&self) -> impl Fn(&WindowRow, &WindowRow) -> Ordering {
-        |a, b| compare_keys(&a.keys, &b.keys, &self.by)
-    }
-
-    /// Gives a row to the sort of this order.
-    fn push(
-        &self,
-        mut row: WindowRow,
-        place: &[u16],
-        sorter: &mut Sorter<'_, WindowRow>,
-        context: &EvalContext<'_>,
-    ) -> Result<()> {
-        let fields = KeptRow { place, kept: &row };
-        row.keys = self.by.iter().map(|(expr, _)| expr.value(context, &fields)).collect::<Result<Vec<_>>>()?;
-        sorter.push(row, u64::MAX, &self.compare(), context.session)
-    }
-
     /// Computes the functions for the rows of a partition.
     fn compute(
         &self,
         plan: &WindowPlan,
         rows: Place<'_>,
-        place: &[u16],
+        shape: &Shape,
         results: &mut [Results],
         account: &mut Account<'_>,
         context: &EvalContext<'_>,
     ) -> Result<()> {
         for (at, results) in self.calls.iter().zip(results) {
             let call = &plan.calls[*at];
-            let partition = Partition::new(rows, self.width, &call.order, place, context.session);
+            let partition = Partition::new(rows, &self.keys, &call.order, shape, context.session);
             compute(call, &partition, context, &mut |value| results.push(value, account))?;
             results.finish()?;
         }
@@ -256,12 +251,8 @@ fn compute(call: &WindowCall, partition: &Partition<'_>, context: &EvalContext<'
     }
 }
 
-fn compare_keys(a: &[Value], b: &[Value], by: &[(&Expr, bool)]) -> Ordering {
-    for ((a, b), (expr, descending)) in a.iter().zip(b).zip(by) {
-        let compared = order(&Datum::from(a), &Datum::from(b), expr.ty.collation);
-        if compared != Ordering::Equal {
-            return if *descending { compared.reverse() } else { compared };
-        }
-    }
-    Ordering::Equal
+/// Whether a frame of it ends at a distance of the order's value.
+fn is_bound_by_value(call: &WindowCall) -> bool {
+    let is_distance = |bound: &Bound| matches!(bound, Bound::Preceding(_) | Bound::Following(_));
+    call.frame.unit == FrameUnit::Range && (is_distance(&call.frame.start) || is_distance(&call.frame.end))
 }

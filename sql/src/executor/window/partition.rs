@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::file::FileRows;
-use super::row::{PartitionRow, RowOfPartition, WindowRow};
+use super::row::{Keys, PartitionRow, RowOfPartition, Shape, WindowRow};
 use crate::error::{Error, Result};
 use crate::expression::{Datum, Expr, SessionState, order};
 
@@ -24,11 +24,10 @@ pub enum Place<'p> {
 const INTERRUPT_EVERY: u32 = 64;
 
 pub struct Partition<'p> {
-    /// Behind `width` parts of the partition their keys have those of the order.
     rows: Place<'p>,
-    width: usize,
+    keys: &'p Keys<'p>,
     pub order: &'p [(Expr, bool)],
-    place: &'p [u16],
+    shape: &'p Shape,
     session: &'p dyn SessionState,
     looked_at: Cell<u32>,
 }
@@ -44,12 +43,12 @@ pub struct Peers {
 impl<'p> Partition<'p> {
     pub fn new(
         rows: Place<'p>,
-        width: usize,
+        keys: &'p Keys<'p>,
         order: &'p [(Expr, bool)],
-        place: &'p [u16],
+        shape: &'p Shape,
         session: &'p dyn SessionState,
     ) -> Partition<'p> {
-        Partition { rows, width, order, place, session, looked_at: Cell::new(0) }
+        Partition { rows, keys, order, shape, session, looked_at: Cell::new(0) }
     }
 
     pub fn len(&self) -> usize {
@@ -79,12 +78,12 @@ impl<'p> Partition<'p> {
             Place::Memory(rows) => RowOfPartition::Memory(&rows[at]),
             Place::File(rows) => rows.row(at)?,
         };
-        Ok(PartitionRow { place: self.place, row })
+        Ok(PartitionRow { shape: self.shape, row })
     }
 
     /// The value of the only expression of the order.
     pub fn key<'r>(&self, row: &'r PartitionRow<'_>) -> Datum<'r> {
-        Datum::from(&row.kept().keys[self.width])
+        row.kept().order_value()
     }
 
     /// How the key of a row compares with a value, in the order's direction.
@@ -95,11 +94,7 @@ impl<'p> Partition<'p> {
     }
 
     fn are_peers(&self, a: &PartitionRow<'_>, b: &PartitionRow<'_>) -> bool {
-        let (a, b) = (&a.kept().keys[self.width..], &b.kept().keys[self.width..]);
-        a.iter()
-            .zip(b)
-            .zip(self.order)
-            .all(|((a, b), (expr, _))| order(&Datum::from(a), &Datum::from(b), expr.ty.collation) == Ordering::Equal)
+        self.keys.are_peers(a.kept(), b.kept())
     }
 }
 

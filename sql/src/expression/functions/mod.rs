@@ -54,6 +54,7 @@ use format::collation::{Charset, CollationId, collation};
 use format::value::{Date, DateTime, Decimal, Time, Value};
 use rustc_hash::FxHashMap;
 
+use super::datum::in_place;
 use super::memory::Charge;
 use super::rule::{self, aggregate_collations, comparing_collation};
 use super::temporal::Zeros;
@@ -629,11 +630,11 @@ pub struct Call<'a> {
 impl<'a> Call<'a> {
     #[inline]
     pub fn arg(&self, index: usize) -> Result<Datum<'a>> {
-        let value = self.args[index].eval(self.context, self.row)?;
-        if let Datum::Bytes(Cow::Owned(_)) | Datum::Json(Cow::Owned(_)) = &value {
-            self.hold(&value)?;
+        let value = self.args[index].eval(self.context, self.row);
+        if let Ok(value @ (Datum::Bytes(Cow::Owned(_)) | Datum::Json(Cow::Owned(_)))) = &value {
+            self.hold(value)?;
         }
-        Ok(value)
+        value
     }
 
     /// Between the parts of a long computation: 1317 if the statement was told to stop.
@@ -664,7 +665,12 @@ impl<'a> Call<'a> {
 
     /// An argument as text.
     pub fn text(&self, index: usize) -> Result<Option<Cow<'a, [u8]>>> {
-        Ok(self.arg(index)?.into_text_or_null(&self.args[index].ty))
+        match self.arg(index) {
+            Ok(Datum::Bytes(text)) => Ok(Some(text)),
+            Ok(Datum::Null) => Ok(None),
+            Ok(value) => Ok(value.into_text_or_null(&self.args[index].ty)),
+            Err(error) => Err(error),
+        }
     }
 
     /// An argument that is asked for its number: of a bit literal its bits, of an ENUM or SET column the number that it
@@ -683,10 +689,12 @@ impl<'a> Call<'a> {
 
     /// An argument as an integer, rounded.
     pub fn int(&self, index: usize) -> Result<Option<i64>> {
-        match self.number(index)? {
-            Datum::Null => Ok(None),
-            Datum::UInt(value) => Ok(Some(i64::try_from(value).unwrap_or(i64::MAX))),
-            value => Ok(Some(value.in_utf8(self.arg_type(index)).to_i64(self.context)?)),
+        match self.number(index) {
+            Ok(Datum::Null) => Ok(None),
+            Ok(Datum::Int(value)) => Ok(Some(value)),
+            Ok(Datum::UInt(value)) => Ok(Some(i64::try_from(value).unwrap_or(i64::MAX))),
+            Ok(value) => Ok(Some(value.in_utf8(self.arg_type(index)).to_i64(self.context)?)),
+            Err(error) => Err(error),
         }
     }
 
@@ -712,15 +720,18 @@ impl<'a> Call<'a> {
     }
 
     pub fn datetime(&self, index: usize, zeros: Zeros) -> Result<Option<DateTime>> {
-        self.arg(index)?.to_datetime(zeros, self.context)
+        let value = self.arg(index);
+        in_place!(value).to_datetime(zeros, self.context)
     }
 
     pub fn date(&self, index: usize, zeros: Zeros) -> Result<Option<Date>> {
-        self.arg(index)?.to_date(zeros, self.context)
+        let value = self.arg(index);
+        in_place!(value).to_date(zeros, self.context)
     }
 
     pub fn time(&self, index: usize) -> Result<Option<Time>> {
-        self.arg(index)?.to_time(self.context)
+        let value = self.arg(index);
+        in_place!(value).to_time(self.context)
     }
 
     /// The character set of the result.
