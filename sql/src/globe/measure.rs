@@ -239,7 +239,7 @@ impl Stretch {
 
 fn asked(steps: &mut usize, stop: Stop<'_>) -> Result<()> {
     *steps += 1;
-    match *steps % STEPS_PER_QUESTION == 0 && stop() {
+    match (*steps).is_multiple_of(STEPS_PER_QUESTION) && stop() {
         true => Err(plane::Failure::Interrupted.into()),
         false => Ok(()),
     }
