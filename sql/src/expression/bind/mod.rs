@@ -13,6 +13,7 @@
 mod aggregate;
 mod comparison;
 mod literal;
+mod text;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,8 +26,7 @@ use storage::Table;
 use super::arrays;
 use super::bit_strings;
 use super::fulltext::Search;
-use super::functions::{self, Typing, agree_on_text, agree_to_compare, as_number, convert_charset};
-use super::pattern::{self, Regex};
+use super::functions::{self, Typing, as_number, convert_charset};
 use super::temporal;
 use super::{Expr, Node, Sequence, SessionState, StoredFunctions, typing};
 use crate::error::{Error, Result};
@@ -241,86 +241,11 @@ impl<'a> Binder<'a> {
             ast::Expr::Between { expr, low, high, negated } => self.between(expr, low, high, *negated),
             ast::Expr::InList { expr, list, negated } => self.in_list(expr, list, *negated),
             ast::Expr::InQuery { expr, query, negated } => self.in_query(expr, query, *negated),
-            ast::Expr::Like { expr, pattern, escape, negated } => {
-                let mut operands = [self.bind(expr)?, self.bind(pattern)?];
-                let mut escape = match escape {
-                    Some(escape) if self.mode.has(SqlMode::NO_BACKSLASH_ESCAPES) && is_empty_text(escape) => {
-                        return Err(Error::wrong_arguments("ESCAPE"));
-                    }
-                    Some(escape) => Some(Box::new(self.bind(escape)?)),
-                    None if self.mode.has(SqlMode::NO_BACKSLASH_ESCAPES) => {
-                        Some(Box::new(self.literal(&Literal::String { bytes: Vec::new(), charset: None })?))
-                    }
-                    None => None,
-                };
-                let id = agree_to_compare(&mut operands, self.connection, "like")?;
-                if let Some(escape) = &mut escape {
-                    convert_charset(escape, collation(id).charset);
-                }
-                let nullable = operands.iter().any(|operand| operand.ty.nullable);
-                let [expr, pattern] = operands.map(Box::new);
-                Ok(condition(Node::Like { expr, pattern, escape, collation: id, negated: *negated }, nullable))
-            }
-            ast::Expr::Regexp { expr, pattern, negated } => {
-                let mut operands = [self.bind(expr)?, self.bind(pattern)?];
-                let id = agree_to_compare(&mut operands, self.connection, "regexp")?;
-                let compiled = match constant_text(&operands[1]) {
-                    Some(text) => Some(Arc::new(pattern::compile(text, id)?)),
-                    None => None,
-                };
-                let regex = Regex { compiled, collation: Some(id) };
-                let nullable = operands.iter().any(|operand| operand.ty.nullable);
-                let [expr, pattern] = operands.map(Box::new);
-                Ok(condition(Node::Regexp { expr, pattern, regex, negated: *negated }, nullable))
-            }
+            ast::Expr::Like { expr, pattern, escape, negated } => self.like(expr, pattern, escape.as_deref(), *negated),
+            ast::Expr::Regexp { expr, pattern, negated } => self.regexp(expr, pattern, *negated),
             ast::Expr::Case { operand, whens, otherwise } => self.case(operand.as_deref(), whens, otherwise.as_deref()),
-            ast::Expr::Function { name, args } => {
-                if !functions::is_known(name)
-                    && let Some(call) = self.stored_call(None, name, args)?
-                {
-                    return Ok(call);
-                }
-                if let (Some(stored), Err(error)) = (self.functions, functions::find(name)) {
-                    return Err(if error.code == 1305 { stored.unknown_function(name) } else { error });
-                }
-                let mut args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
-                // NULLIF finds equal what `=` finds equal, which looks at both operands. The first one is evaluated twice.
-                if name == "nullif"
-                    && let [value, other] = args.as_mut_slice()
-                {
-                    let other = std::mem::replace(other, Expr::null());
-                    args[1] = self.compare_bound(BinaryOp::Equal, value.clone(), other)?;
-                }
-                // It takes a moment, and a ? for a moment has all digits, whatever its value shows.
-                if name == "unix_timestamp"
-                    && let [arg] = args.as_mut_slice()
-                    && matches!(arg.node, Node::Parameter(at) if at < self.parameters.len())
-                    && arg.ty.kind == Kind::DateTime
-                {
-                    arg.ty = TypeInfo::datetime(6).nullable(arg.ty.nullable);
-                }
-                self.call(name, args)
-            }
-            ast::Expr::StoredFunction { database, name, args } if database.eq_ignore_ascii_case("sys") => {
-                if let Some(call) = self.stored_call(Some("sys"), name, args)? {
-                    return Ok(call);
-                }
-                let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
-                self.call(&format!("sys.{}", name.to_ascii_lowercase()), args)
-            }
-            ast::Expr::StoredFunction { database, name, args } if database.is_empty() => {
-                if let Some(call) = self.stored_call(None, name, args)? {
-                    return Ok(call);
-                }
-                let unknown = self.functions.map(|functions| functions.unknown_function(name));
-                Err(Error::name_of_native_function(&unknown.unwrap_or_else(|| Error::unknown_function(name))))
-            }
-            ast::Expr::StoredFunction { database, name, args } => {
-                if let Some(call) = self.stored_call(Some(database), name, args)? {
-                    return Ok(call);
-                }
-                Err(Error::unknown_function(&format!("{database}.{name}")))
-            }
+            ast::Expr::Function { name, args } => self.function(name, args),
+            ast::Expr::StoredFunction { database, name, args } => self.function_of(database, name, args),
             ast::Expr::Aggregate(aggregate) => self.scope.aggregate(aggregate),
             ast::Expr::Window(call) => self.scope.window(call),
             ast::Expr::Grouping(args) => self.scope.grouping(args),
@@ -328,20 +253,7 @@ impl<'a> Binder<'a> {
             ast::Expr::Match(written) => self.match_against(written),
             ast::Expr::Sequence(call) => self.sequence(call),
             ast::Expr::Cast { expr, to } => self.cast(expr, to),
-            ast::Expr::ConvertUsing { expr, charset } => {
-                let expr = self.bind(expr)?;
-                let charset = charset_by_name(charset)?;
-                // Bytes are counted, not characters, of what is no text any more.
-                let width = match charset {
-                    Charset::Binary if expr.ty.is_string() => expr.ty.charset().bytes_max() as u32,
-                    _ => 1,
-                };
-                let length = expr.ty.length.saturating_mul(width);
-                let mut ty = TypeInfo::string(length, charset.collation_given(self.utf8mb4), Coercibility::Implicit);
-                ty.nullable = expr.ty.nullable || self.may_be_lost(&expr.ty, &ty);
-                ty = self.made_text(ty);
-                Ok(Expr { node: Node::ToCharset { expr: Box::new(expr), to: charset, refused: None }, ty })
-            }
+            ast::Expr::ConvertUsing { expr, charset } => self.convert_using(expr, charset),
             ast::Expr::Collate { expr, collation } => self.collate(expr, collation),
             ast::Expr::Binarily(expr) => {
                 let expr = self.bind(expr)?;
@@ -349,19 +261,7 @@ impl<'a> Binder<'a> {
                 let ty = TypeInfo::binary_string(bytes).nullable(expr.ty.nullable);
                 Ok(Expr { node: Node::Retyped(Box::new(expr)), ty })
             }
-            ast::Expr::Trim { side, remove, expr } => {
-                let mut operands = vec![self.bind(expr)?];
-                if let Some(remove) = remove {
-                    operands.push(self.bind(remove)?);
-                }
-                let (id, coercibility) = agree_on_text(&mut operands, self.connection, "trim")?;
-                let mut ty = TypeInfo::string(operands[0].ty.length, id, coercibility);
-                ty.nullable = operands.iter().any(|operand| operand.ty.nullable);
-                ty = self.made_text(ty);
-                let remove = if operands.len() == 2 { operands.pop().map(Box::new) } else { None };
-                let expr = Box::new(operands.remove(0));
-                Ok(Expr { node: Node::Trim { side: *side, remove, expr }, ty })
-            }
+            ast::Expr::Trim { side, remove, expr } => self.trim(*side, remove.as_deref(), expr),
             ast::Expr::Extract { unit, expr } => {
                 let expr = Box::new(self.bind_utf8(expr)?);
                 Ok(Expr { node: Node::Extract { unit: *unit, expr }, ty: TypeInfo::bigint(21) })
@@ -372,18 +272,7 @@ impl<'a> Binder<'a> {
                 let (from, to) = (Box::new(self.bind_utf8(from)?), Box::new(self.bind_utf8(to)?));
                 Ok(Expr { node: Node::TimestampDiff { unit: *unit, from, to }, ty: TypeInfo::bigint(21) })
             }
-            ast::Expr::Char { args, charset, keeps_null } => {
-                let args = args.iter().map(|arg| self.bind_number(arg)).collect::<Result<Vec<_>>>()?;
-                let id = match charset {
-                    Some(charset) => charset_by_name(charset)?.collation_given(self.utf8mb4),
-                    None => CollationId::BINARY,
-                };
-                let ty = TypeInfo::string(args.len() as u32 * 4, id, Coercibility::Literal);
-                Ok(Expr {
-                    node: Node::Call { function: functions::find(if *keeps_null { "chr" } else { "char" })?, args },
-                    ty,
-                })
-            }
+            ast::Expr::Char { args, charset, keeps_null } => self.char(args, charset.as_deref(), *keeps_null),
             ast::Expr::Row(_) => Err(Error::operand_columns(1)),
             ast::Expr::Subquery(_) => match <[Expr; 1]>::try_from(self.row(expr)?) {
                 Ok([value]) => Ok(value),
@@ -393,31 +282,84 @@ impl<'a> Binder<'a> {
                 let subquery = self.scope.subquery(&of_something(query))?;
                 Ok(condition(Node::Exists { query: subquery.id }, false))
             }
-            ast::Expr::Quantified { expr, op, all, query } => {
-                // Rows, also of a subquery, are equal to one of those of a subquery, or to none; they have no other
-                // comparison.
-                match (op, all) {
-                    _ if !matches!(**expr, ast::Expr::Row(_) | ast::Expr::Subquery(_)) => {}
-                    (BinaryOp::Equal, false) => return self.in_query(expr, query, false),
-                    (BinaryOp::NotEqual, true) => return self.in_query(expr, query, true),
-                    _ if matches!(**expr, ast::Expr::Subquery(_)) => {}
-                    _ => return Err(Error::operand_columns(1)),
-                }
-                let mut expr = self.bind(expr)?;
-                let mut subquery = self.scope.subquery(query)?;
-                if subquery.columns.len() != 1 {
-                    return Err(Error::operand_columns(1));
-                }
-                let how = self.compare_with_subquery(&mut expr, &mut subquery, 0, op.symbol())?;
-                let node = Node::Quantified { expr: Box::new(expr), op: *op, all: *all, query: subquery.id, how };
-                Ok(condition(node, true))
-            }
+            ast::Expr::Quantified { expr, op, all, query } => self.quantified(expr, *op, *all, query),
             ast::Expr::JsonValue(value) => self.json_value(value),
             ast::Expr::DefaultOf(name) => self.scope.default_of(name),
             ast::Expr::Default => Err(Error::syntax("DEFAULT", 1)),
             ast::Expr::ValuesOf(name) => self.scope.values_of(name),
             ast::Expr::Unsupported(what) => Err(Error::unsupported(what)),
         }
+    }
+
+    // What has an operand of its own in a variable stands in a function of its own: `bind` is on the stack once for each
+    // level of an expression (`the_deepest_expressions_are_evaluated_on_a_small_stack`).
+
+    #[inline(never)]
+    fn function(&mut self, name: &str, args: &[ast::Expr]) -> Result<Expr> {
+        if !functions::is_known(name)
+            && let Some(call) = self.stored_call(None, name, args)?
+        {
+            return Ok(call);
+        }
+        if let (Some(stored), Err(error)) = (self.functions, functions::find(name)) {
+            return Err(if error.code == 1305 { stored.unknown_function(name) } else { error });
+        }
+        let mut args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
+        // NULLIF finds equal what `=` finds equal, which looks at both operands. The first one is evaluated twice.
+        if name == "nullif"
+            && let [value, other] = args.as_mut_slice()
+        {
+            let other = std::mem::replace(other, Expr::null());
+            args[1] = self.compare_bound(BinaryOp::Equal, value.clone(), other)?;
+        }
+        // It takes a moment, and a ? for a moment has all digits, whatever its value shows.
+        if name == "unix_timestamp"
+            && let [arg] = args.as_mut_slice()
+            && matches!(arg.node, Node::Parameter(at) if at < self.parameters.len())
+            && arg.ty.kind == Kind::DateTime
+        {
+            arg.ty = TypeInfo::datetime(6).nullable(arg.ty.nullable);
+        }
+        self.call(name, args)
+    }
+
+    /// A function whose database is written; without one, a name that is not the native function's.
+    #[inline(never)]
+    fn function_of(&mut self, database: &str, name: &str, args: &[ast::Expr]) -> Result<Expr> {
+        let written = (!database.is_empty()).then_some(database);
+        if let Some(call) = self.stored_call(written, name, args)? {
+            return Ok(call);
+        }
+        if database.is_empty() {
+            let unknown = self.functions.map(|functions| functions.unknown_function(name));
+            return Err(Error::name_of_native_function(&unknown.unwrap_or_else(|| Error::unknown_function(name))));
+        }
+        if !database.eq_ignore_ascii_case("sys") {
+            return Err(Error::unknown_function(&format!("{database}.{name}")));
+        }
+        let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
+        self.call(&format!("sys.{}", name.to_ascii_lowercase()), args)
+    }
+
+    #[inline(never)]
+    fn quantified(&mut self, expr: &ast::Expr, op: BinaryOp, all: bool, query: &Query) -> Result<Expr> {
+        // Rows, also of a subquery, are equal to one of those of a subquery, or to none; they have no other
+        // comparison.
+        match (op, all) {
+            _ if !matches!(expr, ast::Expr::Row(_) | ast::Expr::Subquery(_)) => {}
+            (BinaryOp::Equal, false) => return self.in_query(expr, query, false),
+            (BinaryOp::NotEqual, true) => return self.in_query(expr, query, true),
+            _ if matches!(expr, ast::Expr::Subquery(_)) => {}
+            _ => return Err(Error::operand_columns(1)),
+        }
+        let mut expr = self.bind(expr)?;
+        let mut subquery = self.scope.subquery(query)?;
+        if subquery.columns.len() != 1 {
+            return Err(Error::operand_columns(1));
+        }
+        let how = self.compare_with_subquery(&mut expr, &mut subquery, 0, op.symbol())?;
+        let node = Node::Quantified { expr: Box::new(expr), op, all, query: subquery.id, how };
+        Ok(condition(node, true))
     }
 
     /// Binds an operand of arithmetic or of a condition: an ENUM is its number, x'41' is 65.
@@ -739,18 +681,6 @@ impl<'a> Binder<'a> {
 
 fn condition(node: Node, nullable: bool) -> Expr {
     Expr { node, ty: TypeInfo::boolean().nullable(nullable) }
-}
-
-fn constant_text(expr: &Expr) -> Option<&[u8]> {
-    match &expr.node {
-        Node::Constant(Value::Bytes(text)) => Some(text),
-        _ => None,
-    }
-}
-
-/// Whether it is the literal of an empty text.
-fn is_empty_text(expr: &ast::Expr) -> bool {
-    matches!(expr, ast::Expr::Literal(Literal::String { bytes, .. }) if bytes.is_empty())
 }
 
 /// The collation `_bin` of a character set.
