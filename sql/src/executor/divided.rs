@@ -17,9 +17,9 @@ use super::parts::Parts;
 use super::row::{JoinRow, SourceRow};
 use super::rows::RowList;
 use crate::error::{Error, Result};
+use crate::expression::record::{Source, write_bytes, write_values};
 use crate::planner::{SelectPlan, SourceKind, Step, TableStep};
 use crate::temporary::Stream;
-use crate::temporary::values::{Source, write_bytes, write_values};
 
 /// What is known of a step's rows.
 #[derive(Clone)]

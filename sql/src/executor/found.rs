@@ -12,7 +12,7 @@ use super::memory::{Account, Memory, Purpose, row_bytes};
 use super::sorter::Record;
 use super::stored::Stored;
 use crate::error::{Error, Result};
-use crate::temporary::values::{Source, write_bytes, write_values};
+use crate::expression::record::{Source, write_bytes, write_values};
 use crate::temporary::{Pile, Writer};
 
 /// A row that is to be changed.

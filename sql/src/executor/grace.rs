@@ -19,8 +19,8 @@ use super::memory::{Account, Purpose};
 use super::parts::{LEVELS, Parts};
 use super::row::JoinRow;
 use crate::error::Result;
+use crate::expression::record::Source;
 use crate::planner::{Step, TableStep};
-use crate::temporary::values::Source;
 use crate::temporary::{Reader, Stream};
 
 /// Runs all steps of a plan, and then joins the rows that were put aside.

@@ -17,12 +17,12 @@ use super::memory::{Account, Purpose, row_bytes};
 use super::parts::{self, LEVELS, Parts};
 use super::sorter::{Record, Sorter};
 use crate::error::Result;
+use crate::expression::record::{Source, write_bytes, write_value, write_values};
 use crate::expression::{Accumulator, AggregateCall, Datum, EvalContext, Fields, group_key, order};
 use crate::key_table::KeyTable;
 use crate::parser::ast::AggregateFunction;
 use crate::planner::logical::Rollup;
 use crate::planner::{GroupPlan, SelectPlan};
-use crate::temporary::values::{Source, write_bytes, write_value, write_values};
 use crate::temporary::{Pile, Stream};
 
 /// What a group takes beside its key, its values and its aggregates.

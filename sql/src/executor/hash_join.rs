@@ -25,9 +25,9 @@ use super::memory::Account;
 use super::parts;
 use super::row::{IN_VALUES, SourceRow};
 use crate::error::Result;
+use crate::expression::record::{Source, write_values};
 use crate::expression::{Datum, EvalContext, Expr, Fields, group_key};
 use crate::planner::{HashKey, KeyKind};
-use crate::temporary::values::{Source, write_values};
 
 const NULL: u32 = u32::MAX;
 

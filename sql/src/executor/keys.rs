@@ -18,10 +18,10 @@ use super::memory::{Account, Memory, Purpose, out_of_memory};
 use super::sorter::{Merge, Record};
 use crate::error::Result;
 use crate::expression::SessionState;
+use crate::expression::record::Source;
 use crate::key_table::{KeyTable, hash};
 use crate::temporary::sort::sort_by;
 use crate::temporary::stream::BUFFER_BYTES;
-use crate::temporary::values::Source;
 use crate::temporary::{Position, Reader, Stream, Writer};
 
 /// How many runs of a level become one of the next.

@@ -10,10 +10,10 @@ use super::memory::{Account, Memory, Purpose};
 use super::parts::{self, LEVELS, Parts};
 use super::sorter::{Record, Sorter};
 use crate::error::{Error, Result};
+use crate::expression::record::{Source, write_bytes, write_values};
 use crate::expression::{Datum, EvalContext, Expr, Fields, KeyForm, group_key};
 use crate::key_table::KeyTable;
 use crate::temporary::Stream;
-use crate::temporary::values::{Source, write_bytes, write_values};
 
 /// Rows that are given without looking for KILL.
 const INTERRUPT_EVERY: u64 = 1024;

@@ -10,7 +10,7 @@ use format::value::Value;
 
 use super::memory::{Account, Lease, Memory, Purpose, row_bytes};
 use crate::error::Result;
-use crate::temporary::values::{Source, write_values};
+use crate::expression::record::{Source, write_values};
 use crate::temporary::{Pile, Reader, Stream, Writer};
 
 /// See the module header.

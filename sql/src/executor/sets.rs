@@ -16,11 +16,11 @@ use format::value::Value;
 use super::memory::{Account, Memory, Purpose, row_bytes};
 use super::parts::{self, LEVELS, Parts};
 use crate::error::{Error, Result};
+use crate::expression::record::{Source, write_bytes, write_values};
 use crate::expression::{Datum, SessionState, group_key};
 use crate::key_table::KeyTable;
 use crate::parser::ast::SetOperator;
 use crate::planner::SetLink;
-use crate::temporary::values::{Source, write_bytes, write_values};
 use crate::temporary::{Pile, Stream};
 
 /// How many rows are looked at before the statement looks whether it was killed.

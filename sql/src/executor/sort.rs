@@ -26,9 +26,9 @@ use super::memory::Account;
 use super::sorter::{Record, Runs};
 use crate::error::{Error, Result};
 use crate::expression::SessionState;
+use crate::expression::record::Source;
 use crate::planner::StoredOutput;
 use crate::temporary::sort::sort_by;
-use crate::temporary::values::Source;
 
 const NULL: u32 = u32::MAX;
 

@@ -5,7 +5,7 @@ use format::value::ColumnType;
 use crate::error::Result;
 use crate::expression::Datum;
 use crate::expression::assign::encode;
-use crate::temporary::values::{Source, write_bytes};
+use crate::expression::record::{Source, write_bytes};
 
 /// Where a record has no value.
 const NULL: u32 = u32::MAX;

@@ -150,11 +150,11 @@ impl Expr {
                         None => when.is_true(context, row)?,
                     };
                     if chosen {
-                        return converted(then.eval(context, row), &then.ty, &self.ty, context);
+                        return Datum::converted(then.eval(context, row), &then.ty, &self.ty, context);
                     }
                 }
                 match otherwise {
-                    Some(otherwise) => converted(otherwise.eval(context, row), &otherwise.ty, &self.ty, context),
+                    Some(otherwise) => Datum::converted(otherwise.eval(context, row), &otherwise.ty, &self.ty, context),
                     None => Ok(Datum::Null),
                 }
             }
@@ -259,22 +259,22 @@ impl Expr {
     }
 }
 
-/// The value of a branch as one of the static type of the whole.
-#[inline]
-pub fn converted<'a>(
-    value: Result<Datum<'a>>,
-    from: &TypeInfo,
-    to: &TypeInfo,
-    context: &EvalContext<'_>,
-) -> Result<Datum<'a>> {
-    match value {
-        Ok(Datum::Int(value)) if to.is_integer() => Ok(Datum::Int(value)),
-        Ok(value) => value.convert_to(from, to, context),
-        Err(error) => Err(error),
-    }
-}
-
 impl<'a> Datum<'a> {
+    /// The value of a branch as one of the static type of the whole.
+    #[inline]
+    pub fn converted(
+        value: Result<Datum<'a>>,
+        from: &TypeInfo,
+        to: &TypeInfo,
+        context: &EvalContext<'_>,
+    ) -> Result<Datum<'a>> {
+        match value {
+            Ok(Datum::Int(value)) if to.is_integer() => Ok(Datum::Int(value)),
+            Ok(value) => value.convert_to(from, to, context),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The value as one of another static type: of a branch as the CASE's, of an argument as COALESCE's.
     pub fn convert_to(self, from: &TypeInfo, to: &TypeInfo, context: &EvalContext<'_>) -> Result<Datum<'a>> {
         let value = if to.is_string() { self } else { self.in_utf8(from) };

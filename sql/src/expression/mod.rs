@@ -81,6 +81,7 @@ mod order;
 pub mod pattern;
 pub mod program;
 mod random;
+pub mod record;
 mod reference_systems;
 mod rule;
 mod sequence;

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 
 use format::collation::{CollationId, collation};
 
+use super::record::{Source, write_datum};
 use super::{Datum, EvalContext, Expr, Fields, Node, order};
 use crate::error::Result;
-use crate::temporary::values::{Source, write_datum};
 use crate::types::Kind;
 
 /// The form of the keys of a sort.

@@ -9,7 +9,7 @@
 //! [`Budget`] lends memory to the statements of all sessions; how operators share it is told in `executor::memory`. An
 //! operator that gets no more sorts, or divides, what it has and writes it to a [`Spill`], a file without a name in
 //! `tmpdir`, which ends with the operator. [`Writer`] and [`Reader`] are streams of records in it; several streams may be
-//! written to one file in turn. Records are made of values by [`values`].
+//! written to one file in turn. `expression::record` makes records of values.
 //!
 //! Invariants:
 //!
@@ -23,7 +23,6 @@ pub mod file;
 pub mod pile;
 pub mod sort;
 pub mod stream;
-pub mod values;
 
 use std::sync::Arc;
 

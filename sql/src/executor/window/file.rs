@@ -13,8 +13,8 @@ use super::row::{RowOfPartition, WindowRow};
 use crate::error::{Error, Result};
 use crate::executor::memory::Account;
 use crate::executor::sorter::Record;
+use crate::expression::record::{Source, write_bytes};
 use crate::temporary::stream::BUFFER_BYTES;
-use crate::temporary::values::{Source, write_bytes};
 use crate::temporary::{Position, Reader, Stream, Writer};
 
 /// A chunk ends once it has so many bytes.

@@ -32,12 +32,12 @@ use super::Environment;
 use super::memory::{Account, Purpose};
 use super::sorter::{Record, Sorted, Sorter};
 use crate::error::{Error, Result};
+use crate::expression::record::write_datum;
 use crate::expression::{Datum, EvalContext, Fields};
 use crate::parser::ast::FrameUnit;
 use crate::planner::window::{Bound, Function};
 use crate::planner::{SelectPlan, WindowCall, WindowPlan};
 use crate::temporary::Pile;
-use crate::temporary::values::write_datum;
 
 /// How many rows are looked at before the statement looks whether it was killed.
 const INTERRUPT_EVERY: usize = 1024;

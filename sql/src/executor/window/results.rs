@@ -4,7 +4,7 @@ use format::value::Value;
 
 use crate::error::Result;
 use crate::executor::memory::{Account, row_bytes};
-use crate::temporary::values::{Source, write_value};
+use crate::expression::record::{Source, write_value};
 use crate::temporary::{Pile, Reader, Writer};
 
 /// The first ones in memory, the rest in a file.

@@ -16,8 +16,8 @@ use std::rc::Rc;
 
 use crate::error::{Error, Result};
 use crate::executor::sorter::Record;
+use crate::expression::record::{Source, write_datum};
 use crate::expression::{Datum, EvalContext, Expr, Fields, KeyForm};
-use crate::temporary::values::{Source, write_datum};
 
 const HEADER_BYTES: usize = 12;
 

@@ -6,7 +6,6 @@ use super::{Call, Function, MANY, Typing, as_number, is_wide, typings, widen_lit
 use crate::error::Result;
 use crate::expression::compare::compare;
 use crate::expression::datum::Datum;
-use crate::expression::eval::converted;
 use crate::expression::rule::{Comparison, comparison_of};
 use crate::expression::temporal::Zeros;
 use crate::expression::typing::common_type;
@@ -53,7 +52,7 @@ fn if_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 
 fn if_<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let chosen = if call.args[0].is_true(call.context, call.row)? { 1 } else { 2 };
-    converted(call.arg(chosen), call.arg_type(chosen), call.ty, call.context)
+    Datum::converted(call.arg(chosen), call.arg_type(chosen), call.ty, call.context)
 }
 
 fn coalesce_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -65,7 +64,7 @@ fn coalesce<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     for index in 0..call.args.len() {
         let value = call.arg(index);
         if !matches!(value, Ok(Datum::Null)) {
-            return converted(value, call.arg_type(index), call.ty, call.context);
+            return Datum::converted(value, call.arg_type(index), call.ty, call.context);
         }
     }
     Ok(Datum::Null)

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use format::value::{Date, DateTime, Decimal, Time, Value};
 
+use super::datum::Datum;
 use crate::error::{Error, Result};
-use crate::expression::Datum;
 
 const NULL: u8 = 0;
 const INT: u8 = 1;
