@@ -120,6 +120,12 @@ impl TrxId {
         TrxId(u64::from_be_bytes(wide))
     }
 
+    /// An id that is stored in 8 bytes. None: it is none, because rows have no room for it.
+    #[inline]
+    pub fn checked(id: u64) -> Option<TrxId> {
+        (id <= TrxId::MAX.0).then_some(TrxId(id))
+    }
+
     #[inline]
     pub fn to_bytes(self) -> [u8; 6] {
         self.0.to_be_bytes()[2..].try_into().expect("6 of 8 bytes")

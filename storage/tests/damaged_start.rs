@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use format::collation::CollationId;
+use format::page::undo::{TRX_SYS_NEXT_ID, TRX_SYS_PAGE};
 use format::page::{header, space as layout};
 use format::value::ColumnType;
 use format::xid::Xid;
@@ -275,17 +276,33 @@ fn one_table_costs_no_start() {
     assert!(refused > 100, "{refused} were refused");
 }
 
+/// Writes bytes into a page of a file, under a right checksum.
+fn write(disk: &SimDisk, path: &str, number: u64, at: usize, bytes: &[u8]) {
+    let file = disk.open(path, storage::io::OpenMode::ReadWrite, storage::io::Caching::Cached).unwrap();
+    let mut page = vec![0; PAGE as usize];
+    file.read_at(number * PAGE, &mut page).unwrap();
+    page[at..][..bytes.len()].copy_from_slice(bytes);
+    let lsn = header::lsn(&page);
+    header::seal(&mut page, lsn);
+    file.write_at(number * PAGE, &page).unwrap();
+}
+
+/// Otherwise ids would begin again at 0, or what waits for the next one would wait for ever.
+#[test]
+fn a_counter_that_is_beyond_its_end_is_damage() {
+    for next in [1 << 48, (1 << 48) - 10, u64::MAX - 600, u64::MAX] {
+        let disk = stopped(State::Closed, false);
+        write(&disk, "ibdata1", u64::from(TRX_SYS_PAGE), TRX_SYS_NEXT_ID, &u64::to_be_bytes(next));
+        let error = open(&disk).err().expect("no id of a transaction is so large");
+        assert!(matches!(error, Error::Corrupt { page: Some(_), .. }), "{error}");
+    }
+}
+
 #[test]
 fn a_size_that_nobody_logged_is_damage() {
     for pages in [1 << 12, 1 << 26, u32::MAX] {
         let disk = stopped(State::Committed, false);
-        let file = disk.open("d/t.ibd", storage::io::OpenMode::ReadWrite, storage::io::Caching::Cached).unwrap();
-        let mut page = vec![0; PAGE as usize];
-        file.read_at(0, &mut page).unwrap();
-        page[layout::SIZE..][..4].copy_from_slice(&pages.to_be_bytes());
-        let lsn = header::lsn(&page);
-        header::seal(&mut page, lsn);
-        file.write_at(0, &page).unwrap();
+        write(&disk, "d/t.ibd", 0, layout::SIZE, &pages.to_be_bytes());
         let bytes = disk.file_bytes("d/t.ibd");
         let engine = open(&disk).unwrap();
         others_serve(&engine, State::Committed, "a size");

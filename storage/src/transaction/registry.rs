@@ -13,7 +13,7 @@ use format::ids::{Lsn, PageId, PageNo, SpaceId, TrxId};
 use format::page::undo::{TRX_SYS_NEXT_ID, TRX_SYS_PAGE};
 
 use super::ReadView;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::mtr::Mtr;
 use crate::store::Store;
 use crate::sync::{Mutex, Rank, RwLock};
@@ -29,6 +29,9 @@ const FIRST_ID: u64 = 256;
 const FIRST_ROW_ID: u64 = 0x200;
 /// The persistent copy is ahead by up to this many; a start skips as many.
 const MARGIN: u64 = if cfg!(test) { 4 } else { 256 };
+
+/// A counter that is read is less than this, so that there is room for ids behind it.
+const ID_MAX: u64 = TrxId::MAX.0 - 4 * MARGIN;
 
 /// Closed views are removed from the list whenever it has grown by this many.
 const CLEANUP_VIEWS: usize = 64;
@@ -148,7 +151,14 @@ impl Registry {
 
     /// Reads the counters, skipping what may have been given before the last stop.
     pub fn open(store: &Store) -> Result<Registry> {
-        let read = |page, offset| -> Result<u64> { Ok(format::bytes::get_u64(&store.read(page)?, offset)) };
+        // What is on a damaged page must not make ids that no row has room for, or that start again at 0.
+        let read = |page, offset| -> Result<u64> {
+            let counter = format::bytes::get_u64(&store.read(page)?, offset);
+            match counter < ID_MAX {
+                true => Ok(counter),
+                false => Err(Error::corrupt_page(page, "a counter of transactions or rows that is beyond its end")),
+            }
+        };
         let next = read(SYSTEM_PAGE, TRX_SYS_NEXT_ID)? + 2 * MARGIN;
         let row_id = read(ROW_ID_PAGE, ROW_ID_OFFSET)? + MARGIN;
         Ok(Registry {
@@ -231,6 +241,9 @@ impl Registry {
                 let state = self.state.lock();
                 if state.next < state.limit { continue } else { state.next + MARGIN }
             };
+            if limit > TrxId::MAX.0 {
+                return Err(Error::corrupt("transaction ids have reached their end"));
+            }
             persist(store, SYSTEM_PAGE, TRX_SYS_NEXT_ID, limit)?;
             self.state.lock().limit = limit;
         }

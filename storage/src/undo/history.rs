@@ -205,9 +205,13 @@ fn read_node(store: &Store, number: u8, rollback: PageId, address: Address) -> R
     let Some(header) = header else {
         return Err(Error::corrupt_page(rollback, "the history list"));
     };
+    let id = |offset: usize| {
+        let id = TrxId::checked(get_u64(&page, header + offset));
+        id.ok_or_else(|| Error::corrupt_page(first, "a transaction id of more than 48 bits"))
+    };
     let committed = Committed {
-        number: TrxId(get_u64(&page, header + page::LOG_TRX_NO)),
-        trx_id: TrxId(get_u64(&page, header + page::LOG_TRX_ID)),
+        number: id(page::LOG_TRX_NO)?,
+        trx_id: id(page::LOG_TRX_ID)?,
         segment: number,
         first,
         header: header as u16,

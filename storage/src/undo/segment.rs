@@ -557,7 +557,8 @@ impl RollbackSegment {
                     page::KIND_INSERT => LogKind::Insert,
                     _ => LogKind::Update,
                 };
-                let trx_id = TrxId(get_u64(&page, usize::from(log) + page::LOG_TRX_ID));
+                let trx_id = TrxId::checked(get_u64(&page, usize::from(log) + page::LOG_TRX_ID))
+                    .ok_or_else(|| Error::corrupt_page(id, "a transaction id of more than 48 bits"))?;
                 let dictionary = page[usize::from(log) + page::LOG_DICTIONARY] != 0;
                 let xid = read_xid(&page, usize::from(log)).map_err(|cause| Error::corrupt_page(id, cause))?;
                 let annexed = page[usize::from(log) + page::LOG_FLAGS] & page::LOG_FLAG_ANNEXED != 0;
