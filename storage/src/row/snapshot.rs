@@ -74,6 +74,10 @@ impl SnapshotScan {
         self.page.extend_from_slice(&page);
         let mut older = 0;
         let mut left = index::record_count(&page);
+        if left == 0 {
+            // It would be found again and again, because nothing of it is passed.
+            return Err(Error::corrupt_page(page.page_id(), "a leaf with records that says it has none"));
+        }
         while origin != SUPREMUM && left > 0 {
             let at = usize::from(origin);
             if self.older.len() == older {
