@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> io::Result<()> {
 }
 
 /// Errors that no statement may have on a server that is well.
-const NEVER: [u16; 7] = [1030, 1034, 1105, 1296, 1712, 1815, 2013];
+pub const NEVER: [u16; 7] = [1030, 1034, 1105, 1296, 1712, 1815, 2013];
 
 /// What a session knows of its own things.
 #[derive(Default)]

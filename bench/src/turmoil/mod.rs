@@ -29,6 +29,7 @@ use rand::{Rng, SeedableRng};
 
 use self::author::Author;
 use crate::client::{Client, Error};
+use crate::definitions::NEVER;
 use crate::process::{Kind, Scratch, Server};
 use crate::replicas::{BY_NAME, assert_same, contents, follow, free_port, options, wait_for_all};
 
@@ -67,8 +68,6 @@ pub fn run(arguments: &Arguments) -> io::Result<()> {
     Ok(())
 }
 
-/// Errors that no statement may have on a server that is well.
-const NEVER: [u16; 7] = [1030, 1034, 1105, 1296, 1712, 1815, 2013];
 /// How long a statement may take: everything that waits gives up after seconds.
 const PATIENCE: Duration = Duration::from_secs(40);
 const ACCOUNTS: i64 = 100;

@@ -1,7 +1,6 @@
 //! The rows that leave a query: distinct, sorted, limited.
 
 use std::cell::Cell;
-use std::cmp::Ordering;
 
 use format::collation::CollationId;
 use format::value::Value;
@@ -11,7 +10,7 @@ use super::parts::{self, LEVELS, Parts};
 use super::sorter::{Record, Sorter};
 use crate::error::{Error, Result};
 use crate::expression::record::{Source, write_bytes, write_values};
-use crate::expression::{Datum, EvalContext, Expr, Fields, KeyForm, group_key};
+use crate::expression::{Datum, EvalContext, Expr, Fields, KeyForm, Keyed, group_key};
 use crate::key_table::KeyTable;
 use crate::temporary::Stream;
 
@@ -35,7 +34,7 @@ pub struct Output<'a, 'v> {
     seen: Option<Seen<'a>>,
     /// Rows that may have been seen before: see [`Seen`].
     undecided: Vec<Stream>,
-    sorter: Option<Sorter<'a, SortRow>>,
+    sorter: Option<Sorter<'a, Keyed>>,
     form: KeyForm,
     scratch: Vec<u8>,
     given: Given<'v>,
@@ -49,25 +48,6 @@ struct Given<'v> {
     found: u64,
     counts_all: bool,
     visit: &'v mut dyn FnMut(&[Value]) -> Result<bool>,
-}
-
-/// A row and what it is sorted by, in one piece of memory.
-pub struct SortRow {
-    /// The beginning of the key, by which most rows are told apart.
-    head: u128,
-    key_bytes: usize,
-    /// The key, and behind it the values.
-    bytes: Box<[u8]>,
-}
-
-impl SortRow {
-    fn key(&self) -> &[u8] {
-        &self.bytes[..self.key_bytes]
-    }
-
-    fn values(&self, out: &mut Vec<Value>) -> Result<()> {
-        Source(&self.bytes[self.key_bytes..]).values(out)
-    }
 }
 
 /// The rows so far, of which each is given once. When there is no memory for more of them, rows that are not among them
@@ -87,29 +67,18 @@ enum Is {
     Undecided,
 }
 
-impl Record for SortRow {
+impl Record for Keyed {
     fn bytes(&self) -> u64 {
-        (self.bytes.len() + size_of::<SortRow>() + 16) as u64
+        self.memory_bytes()
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.head.to_le_bytes());
-        out.extend_from_slice(&(self.key_bytes as u64).to_le_bytes());
-        out.extend_from_slice(&self.bytes);
+        Keyed::write(self, out);
     }
 
-    fn read(record: &[u8]) -> Result<SortRow> {
-        let mut source = Source(record);
-        let (head, key_bytes) = (source.u128()?, source.u64()? as usize);
-        match key_bytes <= source.0.len() {
-            true => Ok(SortRow { head, key_bytes, bytes: source.0.into() }),
-            false => Err(Error::internal("a row of a sort's file is damaged")),
-        }
+    fn read(record: &[u8]) -> Result<Keyed> {
+        Keyed::read(record)
     }
-}
-
-fn compare(form: KeyForm, a: &SortRow, b: &SortRow, order: &[(Expr, bool)]) -> Ordering {
-    a.head.cmp(&b.head).then_with(|| form.compare(a.key(), b.key(), order))
 }
 
 impl<'a> Seen<'a> {
@@ -211,25 +180,25 @@ impl<'a, 'v> Output<'a, 'v> {
     }
 
     /// A row with its key.
-    fn sort_row(&mut self, values: &[Value], context: &EvalContext<'_>, fields: &dyn Fields) -> Result<SortRow> {
+    fn sort_row(&mut self, values: &[Value], context: &EvalContext<'_>, fields: &dyn Fields) -> Result<Keyed> {
         let scratch = &mut self.scratch;
         self.form.write_key(self.wanted.order, context, fields, scratch)?;
         let key_bytes = scratch.len();
         write_values(values, scratch);
-        Ok(SortRow { head: self.form.head(&scratch[..key_bytes]), key_bytes, bytes: scratch.as_slice().into() })
+        Keyed::new(self.form, key_bytes, scratch)
     }
 
-    fn sort(&mut self, row: SortRow, context: &EvalContext<'_>) -> Result<bool> {
-        let (order, form) = (self.wanted.order, self.form);
+    fn sort(&mut self, row: Keyed, context: &EvalContext<'_>) -> Result<bool> {
+        let order = self.wanted.order;
         let wanted = self.wanted.offset.saturating_add(self.wanted.count);
         match &mut self.sorter {
             Some(sorter) => {
-                sorter.push(row, wanted, &|a, b| compare(form, a, b, order), context.session)?;
+                sorter.push(row, wanted, &|a, b| a.compare(b, order), context.session)?;
                 Ok(true)
             }
             None => {
                 let mut values = Vec::new();
-                row.values(&mut values)?;
+                Source(row.rest()).values(&mut values)?;
                 self.given.give(&values)
             }
         }
@@ -252,7 +221,7 @@ impl<'a, 'v> Output<'a, 'v> {
                 Is::Seen => {}
                 Is::Undecided => seen.put_aside(key, |out| out.extend_from_slice(rest))?,
                 Is::New => {
-                    if !self.sort(SortRow::read(rest)?, context)? {
+                    if !self.sort(Keyed::read(rest)?, context)? {
                         return Ok(false);
                     }
                 }
@@ -278,8 +247,8 @@ impl<'a, 'v> Output<'a, 'v> {
             self.decide_all(undecided, 1, context)?;
         }
         if let Some(sorter) = self.sorter.take() {
-            let (order, form) = (self.wanted.order, self.form);
-            let compare = |a: &SortRow, b: &SortRow| compare(form, a, b, order);
+            let order = self.wanted.order;
+            let compare = |a: &Keyed, b: &Keyed| a.compare(b, order);
             let wanted = self.wanted.offset.saturating_add(self.wanted.count);
             let (mut sorted, _account, thrown_away) = sorter.finish(wanted, &compare, context.session)?;
             let mut number = 0_u64;
@@ -289,7 +258,7 @@ impl<'a, 'v> Output<'a, 'v> {
                 if number.is_multiple_of(INTERRUPT_EVERY) && context.session.is_interrupted() {
                     return Err(Error::interrupted());
                 }
-                row.values(&mut values)?;
+                Source(row.rest()).values(&mut values)?;
                 if !self.given.give(&values)? {
                     break;
                 }

@@ -20,7 +20,7 @@ use rustc_hash::FxHashSet;
 use super::arithmetic::{self, Fault};
 use super::collect::Collection;
 use super::datum::{Number, in_place};
-use super::{Datum, EvalContext, Expr, Fields, KeyForm, bit_strings, group_key, json, order};
+use super::{Datum, EvalContext, Expr, Fields, KeyForm, Keyed, bit_strings, group_key, json, order};
 use crate::error::{Error, Result};
 use crate::key_table::KeyTable;
 use crate::parser::ast::{AggregateFunction, BinaryOp};
@@ -127,20 +127,12 @@ enum State {
     /// GROUP_CONCAT: the texts with their sort keys, or the text itself without ORDER BY.
     Concat {
         text: Option<Vec<u8>>,
-        sorted: Pile<Vec<SortedText>>,
+        sorted: Pile<Vec<Keyed>>,
         form: KeyForm,
         cut: bool,
         /// How many there have been, without ORDER BY.
         rows: u64,
     },
-}
-
-/// A text of GROUP_CONCAT behind its sort key.
-#[derive(Clone, Debug)]
-struct SortedText {
-    head: u128,
-    key_bytes: usize,
-    bytes: Box<[u8]>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -469,12 +461,11 @@ impl Accumulator {
             let mut bytes = Vec::new();
             form.write_key(&call.order_by, context, row, &mut bytes)?;
             let key_bytes = bytes.len();
-            let head = form.head(&bytes);
             for (value, arg) in values.iter().zip(&call.args) {
                 value.write_text(&arg.ty, &mut bytes);
             }
             self.kept_bytes += bytes.len() as u64 + ENTRY_BYTES;
-            sorted.push(SortedText { head, key_bytes, bytes: bytes.into() });
+            sorted.push(Keyed::new(*form, key_bytes, &bytes)?);
             return Ok(());
         }
         if *cut {
@@ -543,9 +534,9 @@ impl Accumulator {
                 json::encode(&Json::object(std::mem::take(members).into_inner()))?.into_value()
             }
             State::Collection(collection) => std::mem::take(collection).finish()?.map_or(Value::Null, Value::Bytes),
-            State::Concat { text, sorted, form, .. } => {
+            State::Concat { text, sorted, .. } => {
                 if !sorted.is_empty() {
-                    *text = Some(join_sorted(sorted, *form, call, context)?);
+                    *text = Some(join_sorted(sorted, call, context)?);
                 }
                 text.take().map_or(Value::Null, Value::Bytes)
             }
@@ -562,17 +553,9 @@ fn bit_operation(function: AggregateFunction) -> BinaryOp {
     }
 }
 
-fn join_sorted(
-    sorted: &mut Vec<SortedText>,
-    form: KeyForm,
-    call: &AggregateCall,
-    context: &EvalContext<'_>,
-) -> Result<Vec<u8>> {
+fn join_sorted(sorted: &mut Vec<Keyed>, call: &AggregateCall, context: &EvalContext<'_>) -> Result<Vec<u8>> {
     let is_interrupted = || context.session.is_interrupted();
-    sort_by(sorted, is_interrupted, |a, b| {
-        let (a_key, b_key) = (&a.bytes[..a.key_bytes], &b.bytes[..b.key_bytes]);
-        a.head.cmp(&b.head).then_with(|| form.compare(a_key, b_key, &call.order_by))
-    })?;
+    sort_by(sorted, is_interrupted, |a, b| a.compare(b, &call.order_by))?;
     let mut out = Vec::new();
     let (skipped, taken) = call.limit.unwrap_or((0, u64::MAX));
     let (skipped, taken) =
@@ -581,7 +564,7 @@ fn join_sorted(
         if index > 0 {
             out.extend_from_slice(&call.separator);
         }
-        out.extend_from_slice(&text.bytes[text.key_bytes..]);
+        out.extend_from_slice(text.rest());
         if cut_text(&mut out, call, context)? {
             break;
         }

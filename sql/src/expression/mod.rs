@@ -117,7 +117,7 @@ pub use pattern::Regex;
 pub use random::Generator;
 pub use rule::{Comparison, comparison_of};
 pub use sequence::Sequence;
-pub use sort_key::KeyForm;
+pub use sort_key::{KeyForm, Keyed};
 pub use stored_function::{StoredFunction, StoredFunctions};
 pub use typing::{common_type, parameter_type};
 

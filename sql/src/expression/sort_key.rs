@@ -7,12 +7,16 @@ use format::collation::{CollationId, collation};
 
 use super::record::{Source, write_datum};
 use super::{Datum, EvalContext, Expr, Fields, Node, order};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::types::Kind;
 
+/// What the allocator takes beside a row.
+const ALLOCATION_BYTES: usize = 16;
+
 /// The form of the keys of a sort.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub enum KeyForm {
+    #[default]
     Bytes,
     Values,
 }
@@ -63,7 +67,7 @@ impl KeyForm {
 
     /// The beginning of a key as a number: if two differ, so do the keys, in the same order.
     #[inline]
-    pub fn head(self, key: &[u8]) -> u128 {
+    fn head(self, key: &[u8]) -> u128 {
         match (self, key.first_chunk()) {
             (KeyForm::Values, _) => 0,
             (KeyForm::Bytes, Some(head)) => u128::from_be_bytes(*head),
@@ -72,6 +76,63 @@ impl KeyForm {
                 head[..key.len()].copy_from_slice(key);
                 u128::from_be_bytes(head)
             }
+        }
+    }
+}
+
+/// A key, and behind it what is sorted by it, in one piece of memory.
+#[derive(Clone, Debug, Default)]
+pub struct Keyed {
+    /// See [`KeyForm::head`].
+    head: u128,
+    form: KeyForm,
+    key_bytes: u32,
+    bytes: Box<[u8]>,
+}
+
+impl Keyed {
+    /// `bytes` begin with a key.
+    pub fn new(form: KeyForm, key_bytes: usize, bytes: &[u8]) -> Result<Keyed> {
+        let head = form.head(&bytes[..key_bytes]);
+        match u32::try_from(key_bytes) {
+            Ok(key_bytes) => Ok(Keyed { head, form, key_bytes, bytes: bytes.into() }),
+            Err(_) => Err(Error::memory_exceeded("a sort key", u32::MAX.into())),
+        }
+    }
+
+    pub fn key(&self) -> &[u8] {
+        &self.bytes[..self.key_bytes as usize]
+    }
+
+    /// What stands behind the key.
+    pub fn rest(&self) -> &[u8] {
+        &self.bytes[self.key_bytes as usize..]
+    }
+
+    /// What it takes in memory.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.bytes.len() + size_of::<Keyed>() + ALLOCATION_BYTES) as u64
+    }
+
+    #[inline]
+    pub fn compare<E: Borrow<Expr>>(&self, other: &Keyed, by: &[(E, bool)]) -> Ordering {
+        self.head.cmp(&other.head).then_with(|| self.form.compare(self.key(), other.key(), by))
+    }
+
+    /// Appends it as a record.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(self.form as u8);
+        out.extend_from_slice(&self.key_bytes.to_le_bytes());
+        out.extend_from_slice(&self.bytes);
+    }
+
+    pub fn read(record: &[u8]) -> Result<Keyed> {
+        let mut source = Source(record);
+        let form = if source.u8()? == KeyForm::Bytes as u8 { KeyForm::Bytes } else { KeyForm::Values };
+        let key_bytes = source.u32()? as usize;
+        match key_bytes <= source.0.len() {
+            true => Keyed::new(form, key_bytes, source.0),
+            false => Err(Error::internal("a row of a sort's file is damaged")),
         }
     }
 }

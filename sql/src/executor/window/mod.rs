@@ -27,7 +27,7 @@ use format::value::Value;
 use self::file::{FileRows, FileWriter};
 use self::partition::{Partition, Place};
 use self::results::Results;
-use self::row::{KeptRow, Keys, Shape, WindowRow};
+use self::row::{KeptRow, Keys, Scratch, Shape, WindowRow};
 use super::Environment;
 use super::memory::{Account, Purpose};
 use super::sorter::{Record, Sorted, Sorter};
@@ -49,7 +49,7 @@ pub struct Windows<'a> {
     shape: Shape,
     passes: Vec<Pass<'a>>,
     sorter: Sorter<'a, WindowRow>,
-    scratch: Vec<u8>,
+    scratch: Scratch,
 }
 
 /// Functions that want the rows in one order.
@@ -96,7 +96,7 @@ impl<'a> Windows<'a> {
             results_at = next_at;
         }
         let sorter = Sorter::new(environment.memory.account_for(Purpose::Table));
-        Windows { environment, plan: windows, shape, passes, sorter, scratch: Vec::new() }
+        Windows { environment, plan: windows, shape, passes, sorter, scratch: Scratch::default() }
     }
 
     /// Takes a row.

@@ -1,14 +1,14 @@
 //! A row that is kept until all window functions have their results.
 //!
-//! It is one piece of memory, whose copy is what files have:
+//! Behind its key, which is that of the partition and that of the order, stands:
 //!
 //! ```text
-//! 4  where the part of the key that the order makes begins
-//! 4  where the key ends
+//! 4  where in the key that of the order begins
 //! 4  where the values begin
-//!    key           of the partition, and of the order, see [`KeyForm`]
+//! 4  where the table begins
 //!    value         of the order, if frames are bound by it
 //!    values        slots | aggregates | results of the functions of earlier passes
+//!    table         4 for each value: how far behind the first it begins
 //! ```
 
 use std::cmp::Ordering;
@@ -17,7 +17,7 @@ use std::rc::Rc;
 use crate::error::{Error, Result};
 use crate::executor::sorter::Record;
 use crate::expression::record::{Source, write_datum};
-use crate::expression::{Datum, EvalContext, Expr, Fields, KeyForm};
+use crate::expression::{Datum, EvalContext, Expr, Fields, KeyForm, Keyed};
 
 const HEADER_BYTES: usize = 12;
 
@@ -34,82 +34,69 @@ pub struct Shape {
 /// How the rows of a pass compare.
 pub struct Keys<'a> {
     /// What the partition and the order are by.
-    pub by: Vec<(&'a Expr, bool)>,
+    by: Vec<(&'a Expr, bool)>,
     /// How many of these are the partition's.
-    pub width: usize,
+    width: usize,
     form: KeyForm,
     /// Frames are bound by the order's value.
-    pub has_value: bool,
+    has_value: bool,
+}
+
+/// Where rows are made.
+#[derive(Default)]
+pub struct Scratch {
+    bytes: Vec<u8>,
+    table: Vec<u32>,
 }
 
 #[derive(Default)]
-pub struct WindowRow {
-    /// The beginning of the key, by which most rows are told apart.
-    head: u128,
-    bytes: Box<[u8]>,
-}
+pub struct WindowRow(Keyed);
 
 impl WindowRow {
     fn offset(&self, number: usize) -> usize {
-        let bytes = self.bytes.get(4 * number..).and_then(<[u8]>::first_chunk);
-        bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
+        u32_at(self.0.rest(), 4 * number).unwrap_or(0)
     }
 
     fn part(&self, start: usize, end: usize) -> &[u8] {
-        self.bytes.get(start..end).unwrap_or_default()
+        self.0.rest().get(start..end).unwrap_or_default()
     }
 
-    fn key(&self) -> &[u8] {
-        self.part(HEADER_BYTES, self.offset(1))
-    }
-
-    fn key_of_partition(&self) -> &[u8] {
-        self.part(HEADER_BYTES, self.offset(0))
-    }
-
-    fn key_of_order(&self) -> &[u8] {
-        self.part(self.offset(0), self.offset(1))
+    fn keys(&self) -> (&[u8], &[u8]) {
+        self.0.key().split_at_checked(self.offset(0)).unwrap_or_default()
     }
 
     /// The value of the order.
     pub fn order_value(&self) -> Datum<'_> {
-        Source(self.part(self.offset(1), self.offset(2))).datum().unwrap_or(Datum::Null)
+        Source(self.part(HEADER_BYTES, self.offset(1))).datum().unwrap_or(Datum::Null)
     }
 
-    pub fn values(&self) -> &[u8] {
-        self.part(self.offset(2), self.bytes.len())
+    fn values(&self) -> &[u8] {
+        self.part(self.offset(1), self.offset(2))
     }
 
     /// One of the values; NULL if there are not so many.
     fn value(&self, number: usize) -> Datum<'_> {
-        let mut source = Source(self.values());
-        for _ in 0..number {
-            if source.skip().is_err() {
-                return Datum::Null;
-            }
-        }
-        source.datum().unwrap_or(Datum::Null)
+        let place = u32_at(self.0.rest(), self.offset(2) + 4 * number);
+        let value = place.and_then(|place| self.values().get(place..));
+        value.and_then(|value| Source(value).datum().ok()).unwrap_or(Datum::Null)
     }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<usize> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize)
 }
 
 impl Record for WindowRow {
     fn bytes(&self) -> u64 {
-        (self.bytes.len() + size_of::<WindowRow>() + 16) as u64
+        self.0.memory_bytes()
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.head.to_le_bytes());
-        out.extend_from_slice(&self.bytes);
+        self.0.write(out);
     }
 
     fn read(record: &[u8]) -> Result<WindowRow> {
-        let mut source = Source(record);
-        let row = WindowRow { head: source.u128()?, bytes: source.0.into() };
-        let offsets = [HEADER_BYTES, row.offset(0), row.offset(1), row.offset(2), row.bytes.len()];
-        match offsets.is_sorted() {
-            true => Ok(row),
-            false => Err(Error::internal("a row of a window's file is damaged")),
-        }
+        Keyed::read(record).map(WindowRow)
     }
 }
 
@@ -118,56 +105,63 @@ impl<'a> Keys<'a> {
         Keys { form: KeyForm::of(&by), by, width, has_value }
     }
 
-    /// Makes a row of values.
+    /// Makes a row of what `values` appends.
     pub fn row(
         &self,
         fields: &dyn Fields,
         values: impl FnOnce(&mut Vec<u8>),
-        scratch: &mut Vec<u8>,
+        scratch: &mut Scratch,
         context: &EvalContext<'_>,
     ) -> Result<WindowRow> {
-        scratch.clear();
-        scratch.resize(HEADER_BYTES, 0);
-        let mut order_at = 0;
-        let mut order_value = None;
+        let Scratch { bytes, table } = scratch;
+        bytes.clear();
+        let (mut order_at, mut order_value) = (None, None);
         for (number, (expr, descending)) in self.by.iter().enumerate() {
             if number == self.width {
-                order_at = scratch.len();
+                order_at = Some(bytes.len());
             }
             let value = expr.eval(context, fields)?.fit(&expr.ty);
-            self.form.write(&value, expr, *descending, number + 1 == self.by.len(), scratch);
+            self.form.write(&value, expr, *descending, number + 1 == self.by.len(), bytes);
             if number == self.width && self.has_value {
                 order_value = Some(value);
             }
         }
-        let key_end = scratch.len();
+        let key_bytes = bytes.len();
+        bytes.resize(key_bytes + HEADER_BYTES, 0);
         if let Some(value) = order_value {
-            write_datum(&value, scratch);
+            write_datum(&value, bytes);
         }
-        let values_at = scratch.len();
-        values(scratch);
-        let order_at = if order_at == 0 { key_end } else { order_at };
-        for (number, offset) in [order_at, key_end, values_at].into_iter().enumerate() {
-            scratch[4 * number..4 * (number + 1)].copy_from_slice(&(offset as u32).to_le_bytes());
+        let values_at = bytes.len();
+        values(bytes);
+        let table_at = bytes.len();
+        table.clear();
+        let mut source = Source(&bytes[values_at..]);
+        while !source.0.is_empty() {
+            table.push((table_at - values_at - source.0.len()) as u32);
+            source.skip()?;
         }
-        if u32::try_from(scratch.len()).is_err() {
-            return Err(Error::memory_exceeded("a row of a window", u64::from(u32::MAX)));
+        table.iter().for_each(|place| bytes.extend_from_slice(&place.to_le_bytes()));
+        if u32::try_from(bytes.len()).is_err() {
+            return Err(Error::memory_exceeded("a row of a window", u32::MAX.into()));
         }
-        Ok(WindowRow { head: self.form.head(&scratch[HEADER_BYTES..key_end]), bytes: scratch.as_slice().into() })
+        let places = [order_at.unwrap_or(key_bytes), values_at - key_bytes, table_at - key_bytes];
+        for (place, header) in places.into_iter().zip(bytes[key_bytes..].chunks_exact_mut(4)) {
+            header.copy_from_slice(&(place as u32).to_le_bytes());
+        }
+        Keyed::new(self.form, key_bytes, bytes).map(WindowRow)
     }
 
     pub fn compare(&self, a: &WindowRow, b: &WindowRow) -> Ordering {
-        a.head.cmp(&b.head).then_with(|| self.form.compare(a.key(), b.key(), &self.by))
+        a.0.compare(&b.0, &self.by)
     }
 
     pub fn are_of_one_partition(&self, a: &WindowRow, b: &WindowRow) -> bool {
-        let by = &self.by[..self.width];
-        self.form.compare(a.key_of_partition(), b.key_of_partition(), by) == Ordering::Equal
+        self.form.compare(a.keys().0, b.keys().0, &self.by[..self.width]) == Ordering::Equal
     }
 
     /// Whether two rows of a partition are equal by the order.
     pub fn are_peers(&self, a: &WindowRow, b: &WindowRow) -> bool {
-        self.form.compare(a.key_of_order(), b.key_of_order(), &self.by[self.width..]) == Ordering::Equal
+        self.form.compare(a.keys().1, b.keys().1, &self.by[self.width..]) == Ordering::Equal
     }
 }
 
