@@ -15,6 +15,30 @@ use crate::types::SqlMode;
 /// Name, parameters, type of the result (empty for procedures), body.
 type Written = (&'static str, &'static str, &'static str, &'static str);
 
+/// The body of a procedure that sets up rows of a table, and says how many.
+macro_rules! switch {
+    ($table:literal, $set:literal, $which:literal, $done:literal, $what:literal) => {
+        concat!(
+            "BEGIN
+  DECLARE row_total BIGINT;
+  UPDATE performance_schema.",
+            $table,
+            " SET ",
+            $set,
+            " WHERE ",
+            $which,
+            ";
+  SET row_total = ROW_COUNT();
+  SELECT CONCAT('",
+            $done,
+            " ', row_total, ' ",
+            $what,
+            "', IF(row_total = 1, '', 's')) AS summary;
+END"
+        )
+    };
+}
+
 const PROGRAMS: &[Written] = &[
     (
         "execute_prepared_stmt",
@@ -132,91 +156,97 @@ END",
         "ps_setup_enable_consumer",
         "IN consumer VARCHAR(128)",
         "",
-        "BEGIN
-  DECLARE row_total BIGINT;
-  UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME LIKE CONCAT('%', consumer, '%') AND ENABLED <> 'YES';
-  SET row_total = ROW_COUNT();
-  SELECT CONCAT('Enabled ', row_total, ' consumer', IF(row_total = 1, '', 's')) AS summary;
-END",
+        switch!(
+            "setup_consumers",
+            "ENABLED = 'YES'",
+            "NAME LIKE CONCAT('%', consumer, '%') AND ENABLED <> 'YES'",
+            "Enabled",
+            "consumer"
+        ),
     ),
     (
         "ps_setup_disable_consumer",
         "IN consumer VARCHAR(128)",
         "",
-        "BEGIN
-  DECLARE row_total BIGINT;
-  UPDATE performance_schema.setup_consumers SET ENABLED = 'NO' WHERE NAME LIKE CONCAT('%', consumer, '%') AND ENABLED <> 'NO';
-  SET row_total = ROW_COUNT();
-  SELECT CONCAT('Disabled ', row_total, ' consumer', IF(row_total = 1, '', 's')) AS summary;
-END",
+        switch!(
+            "setup_consumers",
+            "ENABLED = 'NO'",
+            "NAME LIKE CONCAT('%', consumer, '%') AND ENABLED <> 'NO'",
+            "Disabled",
+            "consumer"
+        ),
     ),
     (
         "ps_setup_enable_instrument",
         "IN in_pattern VARCHAR(128)",
         "",
-        "BEGIN
-  DECLARE row_total BIGINT;
-  UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES' WHERE NAME LIKE CONCAT('%', in_pattern, '%')
-    AND (ENABLED <> 'YES' OR TIMED <> 'YES');
-  SET row_total = ROW_COUNT();
-  SELECT CONCAT('Enabled ', row_total, ' instrument', IF(row_total = 1, '', 's')) AS summary;
-END",
+        switch!(
+            "setup_instruments",
+            "ENABLED = 'YES', TIMED = 'YES'",
+            "NAME LIKE CONCAT('%', in_pattern, '%') AND (ENABLED <> 'YES' OR TIMED <> 'YES')",
+            "Enabled",
+            "instrument"
+        ),
     ),
     (
         "ps_setup_disable_instrument",
         "IN in_pattern VARCHAR(128)",
         "",
-        "BEGIN
-  DECLARE row_total BIGINT;
-  UPDATE performance_schema.setup_instruments SET ENABLED = 'NO', TIMED = 'NO' WHERE NAME LIKE CONCAT('%', in_pattern, '%')
-    AND (ENABLED <> 'NO' OR TIMED <> 'NO');
-  SET row_total = ROW_COUNT();
-  SELECT CONCAT('Disabled ', row_total, ' instrument', IF(row_total = 1, '', 's')) AS summary;
-END",
+        switch!(
+            "setup_instruments",
+            "ENABLED = 'NO', TIMED = 'NO'",
+            "NAME LIKE CONCAT('%', in_pattern, '%') AND (ENABLED <> 'NO' OR TIMED <> 'NO')",
+            "Disabled",
+            "instrument"
+        ),
     ),
     (
         "ps_setup_enable_thread",
         "IN in_connection_id BIGINT",
         "",
-        "BEGIN
-  DECLARE row_total BIGINT;
-  UPDATE performance_schema.threads SET INSTRUMENTED = 'YES' WHERE PROCESSLIST_ID = in_connection_id AND INSTRUMENTED <> 'YES';
-  SET row_total = ROW_COUNT();
-  SELECT CONCAT('Enabled ', row_total, ' thread', IF(row_total = 1, '', 's')) AS summary;
-END",
+        switch!(
+            "threads",
+            "INSTRUMENTED = 'YES'",
+            "PROCESSLIST_ID = in_connection_id AND INSTRUMENTED <> 'YES'",
+            "Enabled",
+            "thread"
+        ),
     ),
     (
         "ps_setup_disable_thread",
         "IN in_connection_id BIGINT",
         "",
-        "BEGIN
-  DECLARE row_total BIGINT;
-  UPDATE performance_schema.threads SET INSTRUMENTED = 'NO' WHERE PROCESSLIST_ID = in_connection_id AND INSTRUMENTED <> 'NO';
-  SET row_total = ROW_COUNT();
-  SELECT CONCAT('Disabled ', row_total, ' thread', IF(row_total = 1, '', 's')) AS summary;
-END",
+        switch!(
+            "threads",
+            "INSTRUMENTED = 'NO'",
+            "PROCESSLIST_ID = in_connection_id AND INSTRUMENTED <> 'NO'",
+            "Disabled",
+            "thread"
+        ),
     ),
     (
         "ps_setup_enable_background_threads",
         "",
         "",
-        "BEGIN
-  DECLARE row_total BIGINT;
-  UPDATE performance_schema.threads SET INSTRUMENTED = 'YES' WHERE TYPE = 'BACKGROUND' AND INSTRUMENTED <> 'YES';
-  SET row_total = ROW_COUNT();
-  SELECT CONCAT('Enabled ', row_total, ' background thread', IF(row_total = 1, '', 's')) AS summary;
-END",
+        switch!(
+            "threads",
+            "INSTRUMENTED = 'YES'",
+            "TYPE = 'BACKGROUND' AND INSTRUMENTED <> 'YES'",
+            "Enabled",
+            "background thread"
+        ),
     ),
     (
         "ps_setup_disable_background_threads",
         "",
         "",
-        "BEGIN
-  DECLARE row_total BIGINT;
-  UPDATE performance_schema.threads SET INSTRUMENTED = 'NO' WHERE TYPE = 'BACKGROUND' AND INSTRUMENTED <> 'NO';
-  SET row_total = ROW_COUNT();
-  SELECT CONCAT('Disabled ', row_total, ' background thread', IF(row_total = 1, '', 's')) AS summary;
-END",
+        switch!(
+            "threads",
+            "INSTRUMENTED = 'NO'",
+            "TYPE = 'BACKGROUND' AND INSTRUMENTED <> 'NO'",
+            "Disabled",
+            "background thread"
+        ),
     ),
     (
         "ps_setup_show_enabled_consumers",
