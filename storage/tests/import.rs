@@ -287,6 +287,37 @@ fn a_damaged_file_is_refused_or_gives_the_same_rows() {
 type Change = fn(&Arc<Engine>) -> Result<()>;
 
 #[test]
+fn descriptions_go_when_tables_are_unlocked_or_the_server_is_killed_or_the_table_is_dropped() {
+    let (disk, engine, _) = instance(11);
+    let has = |disk: &SimDisk| disk.exists("d/s.cfg").unwrap();
+    let exported = engine.export(&[engine.table("d", "s").unwrap()], "host").unwrap();
+    assert!(has(&disk));
+    // Killed while the tables are locked: the next start removes it.
+    let disk = disk.crash();
+    drop((exported, engine));
+    let engine = open(&disk).unwrap();
+    assert!(!has(&disk), "the description of a killed server stays");
+    // Exported again, as often as one likes.
+    for _ in 0..2 {
+        drop(engine.export(&[engine.table("d", "s").unwrap()], "host").unwrap());
+        assert!(!has(&disk));
+    }
+    // One that somebody has put there goes with the table, and with the database.
+    let wait = TrxOptions::patient();
+    copy(&disk, "d/cfg.copy", "d/s.cfg");
+    engine.lock_definitions(&[("d", "s")], Relatives::Along, &wait).unwrap().drop_tables(&[("d", "s")]).unwrap();
+    assert!(!has(&disk));
+    engine.create_table(definition("s"), &wait).unwrap();
+    copy(&disk, "d/cfg.copy", "d/s.cfg");
+    for name in ["d/cfg.copy", "d/ibd.copy"] {
+        disk.remove(name).unwrap();
+    }
+    assert!(has(&disk));
+    engine.drop_database("d", &wait).unwrap();
+    assert!(!disk.exists("d").unwrap(), "the directory goes");
+}
+
+#[test]
 fn a_crash_leaves_all_or_nothing_and_the_file_until_then() {
     let changes: [(&str, Change); 4] = [
         // What waits to be imported goes along, and is taken for a file of this instance at no time.

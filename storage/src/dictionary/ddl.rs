@@ -119,13 +119,7 @@ impl<'a> Ddl<'a> {
 
     /// The same for several.
     pub fn will_take_all_back(&mut self, actions: Vec<Action>) -> Result<()> {
-        let number = |action| Ok((new_log_id(self.context.store)?, action));
-        let actions = actions.into_iter().map(number).collect::<Result<Vec<_>>>()?;
-        let mut separate = begin();
-        let mut all = actions.iter();
-        let written =
-            all.try_for_each(|(id, action)| self.rows().insert_action(&self.context, &mut separate, *id, action));
-        end(&self.context, self.dictionary, &mut separate, written)?;
+        let actions = leave(&self.context, self.dictionary, actions)?;
         self.take_back.extend(actions.iter().cloned());
         actions.iter().try_for_each(|(id, _)| self.rows().delete_action(&self.context, &mut self.trx, *id))
     }
@@ -189,6 +183,17 @@ impl Afterwards<'_> {
             tracing::warn!("finish a DDL statement: {error}; that is left for later");
         }
     }
+}
+
+/// Writes entries that stay until they are executed by [`run`], or by recovery. Durable on return.
+pub fn leave(context: &row::Context<'_>, dictionary: &Dictionary, actions: Vec<Action>) -> Result<Vec<(u64, Action)>> {
+    let number = |action| Ok((new_log_id(context.store)?, action));
+    let actions = actions.into_iter().map(number).collect::<Result<Vec<_>>>()?;
+    let mut separate = begin();
+    let mut all = actions.iter();
+    let written = all.try_for_each(|(id, action)| dictionary.system.insert_action(context, &mut separate, *id, action));
+    end(context, dictionary, &mut separate, written)?;
+    Ok(actions)
 }
 
 /// Finishes what earlier statements could not, the newest first, as far as there is space now.

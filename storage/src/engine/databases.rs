@@ -118,8 +118,9 @@ impl Engine {
                     space: file.space,
                     path: dictionary::file_path(file).into(),
                 })?;
-                if file.options.discarded {
-                    self.drop_source(&mut ddl, file)?;
+                match file.options.discarded {
+                    true => self.drop_source(&mut ddl, file)?,
+                    false => self.drop_stale_description(&mut ddl, file)?,
                 }
             }
         }

@@ -2,6 +2,9 @@
 //!
 //! The caller keeps writers away. Purge stands still meanwhile, so that nothing else changes a page either; then all dirty pages
 //! are written, and what is on disk is the table.
+//!
+//! The descriptions go when the tables are unlocked. Before they are made, the DDL log is told so: if the server is killed, the
+//! next start removes them.
 
 use std::sync::Arc;
 
@@ -9,7 +12,7 @@ use format::record::Length;
 use format::transport::{self, Description, Type};
 
 use super::{Engine, Inner, auto_increment};
-use crate::dictionary::{Table, codec, description_path};
+use crate::dictionary::{self, Action, Table, codec, description_path};
 use crate::error::{Error, Result};
 use crate::io::{Caching, Disk, OpenMode};
 use crate::row;
@@ -21,23 +24,29 @@ const DYNAMIC: u32 = 0x21;
 /// Tables whose files may be copied until this is dropped. Then the descriptions go.
 pub struct Exported {
     inner: Arc<Inner>,
-    descriptions: Vec<String>,
+    /// The entries of the DDL log that remove the descriptions.
+    removals: Vec<(u64, Action)>,
 }
 
 impl Engine {
     /// Makes the files of tables complete, and describes them. Nobody can change the tables until the result is dropped.
     pub fn export(&self, tables: &[Arc<Table>], host: &str) -> Result<Exported> {
         let inner = &self.inner;
-        let mut exported = Exported { inner: inner.clone(), descriptions: Vec::new() };
+        let mut exported = Exported { inner: inner.clone(), removals: Vec::new() };
         inner.purging.stop();
         // What purge is doing now ends before.
         drop(inner.dictionary.stop_purge());
-        for file in tables.iter().flat_map(|table| table.files()) {
+        let files = || tables.iter().flat_map(|table| table.files());
+        let mut removals = Vec::new();
+        for file in files() {
+            let space = dictionary::new_ids(&inner.store, 0)?.space;
+            removals.push(Action::DropSpace { space, path: description_path(file).into() });
+        }
+        exported.removals = dictionary::leave_actions(&inner.context(), &inner.dictionary, removals)?;
+        for file in files() {
             inner.store.flush_space(file.space)?;
             let description = describe(inner, file, host)?.write();
-            let path = description_path(file);
-            exported.descriptions.push(path.clone());
-            write(&**inner.store.disk(), &path, &description)?;
+            write(&**inner.store.disk(), &description_path(file), &description)?;
         }
         Ok(exported)
     }
@@ -45,11 +54,10 @@ impl Engine {
 
 impl Drop for Exported {
     fn drop(&mut self) {
-        for path in &self.descriptions {
-            // One that stays says what was true, and the next export replaces it.
-            if let Err(cause) = self.inner.store.disk().remove(path) {
-                tracing::warn!("remove {path}: {cause}");
-            }
+        let removals = std::mem::take(&mut self.removals);
+        // One that stays says what was true; the next export replaces it, and the next start removes it.
+        if let Err(cause) = dictionary::run_actions(&self.inner.context(), &self.inner.dictionary, removals) {
+            tracing::warn!("remove the descriptions of exported tables: {cause}");
         }
         self.inner.purging.go_on();
     }

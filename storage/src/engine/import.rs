@@ -473,6 +473,15 @@ impl Engine {
         ddl.will_do_afterwards(Action::DropSpace { space, path: description_path(file).into() })
     }
 
+    /// The same for a table that is dropped: mostly there is none, and then nothing is written.
+    pub(super) fn drop_stale_description(&self, ddl: &mut Ddl<'_>, file: &schema::Table) -> Result<()> {
+        let path = description_path(file);
+        match self.inner.store.disk().exists(&path).map_err(Error::io("look for the description of a table"))? {
+            true => self.drop_description(ddl, file),
+            false => Ok(()),
+        }
+    }
+
     /// What lies under the name of a file that was discarded goes once `ddl` is committed, with its description.
     pub(super) fn drop_source(&self, ddl: &mut Ddl<'_>, file: &schema::Table) -> Result<()> {
         let space = dictionary::new_ids(&self.inner.store, 0)?.space;

@@ -308,8 +308,9 @@ impl Engine {
             ddl.delete_table(table)?;
             for file in table.schema().files() {
                 ddl.will_do_afterwards(Action::DropSpace { space: file.space, path: file_path(file).into() })?;
-                if file.options.discarded {
-                    self.drop_source(&mut ddl, file)?;
+                match file.options.discarded {
+                    true => self.drop_source(&mut ddl, file)?,
+                    false => self.drop_stale_description(&mut ddl, file)?,
                 }
             }
         }
