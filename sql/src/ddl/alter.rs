@@ -245,8 +245,7 @@ impl Change {
         let checks = std::mem::take(&mut change.added_checks);
         change.holds_rows |= check::add(context, &mut change.definition, &checks, change.temporary)?;
         let specs = std::mem::take(&mut change.added_keys);
-        let served = foreign_key::add(context, &mut change.definition, &specs)?;
-        change.definition.indexes.extend(served);
+        foreign_key::add(context, &mut change.definition, &specs)?;
         if change.adds_index {
             index::drop_superseded(&mut change.definition.indexes);
         }
@@ -436,7 +435,7 @@ impl Change {
                 }
                 self.definition.indexes[at].invisible = !visible;
             }
-            AlterAction::AddForeignKey(spec) => self.added_keys.push(spec.clone()),
+            AlterAction::AddForeignKey(spec) => self.add_foreign_key(spec),
             AlterAction::AddCheck(spec) => self.added_checks.push(spec.clone()),
             AlterAction::DropCheck { name, if_exists } => match self.check(name) {
                 Some(at) => drop(self.definition.checks.remove(at)),
@@ -466,6 +465,7 @@ impl Change {
             AlterAction::ConvertCharset { charset, collation } => {
                 let (default, utf8mb4) = (self.definition.options.collation, context.eval.utf8mb4);
                 let (charset, collation) = (charset.as_deref(), collation.as_deref());
+                context.warn_of_old_unicode(charset, collation);
                 let id = crate::column_types::collation_of(charset, collation, default, utf8mb4)?;
                 self.definition.options.collation = id;
                 for (own, source) in self.definition.columns.iter_mut().zip(&self.sources) {

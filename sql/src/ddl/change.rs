@@ -102,10 +102,16 @@ impl Change {
         let at = self.place(position)?.unwrap_or(shown);
         self.insert_column(at, made, Source::New);
         self.column_keys.extend(create::keys_of_column(spec));
-        self.added_keys.extend(spec.references.as_deref().cloned());
+        spec.references.iter().for_each(|key| self.add_foreign_key(key));
         self.computed.extend(ComputedSpec::of(spec));
         self.added_checks.extend(spec.checks.iter().cloned());
         Ok(())
+    }
+
+    /// A foreign key; the index that may be made for it stands behind the plain ones that there are now.
+    pub fn add_foreign_key(&mut self, spec: &ForeignKeySpec) {
+        let behind = self.definition.indexes.iter().filter(|index| index::is_plain(index)).count();
+        self.added_keys.push(ForeignKeySpec { behind, ..spec.clone() });
     }
 
     /// The ordinal for FIRST and AFTER, None for the last place (or the present one).
@@ -202,7 +208,7 @@ impl Change {
         let name = made.name.to_string();
         self.rename_column(ordinal, &name);
         self.definition.columns[ordinal] = made;
-        self.added_keys.extend(spec.references.as_deref().cloned());
+        spec.references.iter().for_each(|key| self.add_foreign_key(key));
         self.column_keys.extend(create::keys_of_column(spec));
         self.computed.extend(ComputedSpec::of(spec));
         self.added_checks.extend(spec.checks.iter().cloned());

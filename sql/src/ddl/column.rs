@@ -30,6 +30,15 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
         }
         (ty, _) => ty?,
     };
+    if spec.ty.national {
+        context.warn(
+            3720,
+            "NATIONAL/NCHAR/NVARCHAR implies the character set UTF8MB3, which will be replaced by UTF8MB4 in a future release. \
+             Please consider using CHAR(x) CHARACTER SET UTF8MB4 in order to be unambiguous.",
+        );
+    } else if !spec.ty.made {
+        context.warn_of_old_unicode(spec.ty.charset.as_deref(), spec.ty.collation.as_deref());
+    }
     if let ColumnType::Geometry { srid: Some(srid), .. } = ty {
         geometry::check_system(srid)?;
     }

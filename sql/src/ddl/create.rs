@@ -24,7 +24,15 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
     let engine = &context.instance.engine;
     let taken = |is_there: bool| context.is_taken(name, is_there && !create.or_replace, create.if_not_exists);
     let inline = create.columns.iter().filter_map(|column| column.references.as_deref());
-    let keys: Vec<ForeignKeySpec> = inline.chain(&create.foreign_keys).cloned().collect();
+    let plain_before = |key: &ForeignKeySpec| {
+        create.indexes[..key.behind]
+            .iter()
+            .filter(|key| matches!(key.kind, IndexKind::Plain | IndexKind::Spatial))
+            .count()
+    };
+    let keys = inline.chain(&create.foreign_keys);
+    let keys: Vec<ForeignKeySpec> =
+        keys.map(|key| ForeignKeySpec { behind: plain_before(key), ..key.clone() }).collect();
     let like = create.like.as_ref().map(|like| context.resolve(like)).transpose()?;
     if create.or_replace && like == Some((database, name)) {
         return Err(Error::not_unique_table(name));
@@ -173,8 +181,7 @@ fn complete(
     create: &CreateTable,
 ) -> Result<TableDefinition> {
     let mut definition = TableDefinition { database: database.into(), name: name.into(), ..definition };
-    let added = foreign_key::add(context, &mut definition, keys)?;
-    definition.indexes.extend(added);
+    foreign_key::add(context, &mut definition, keys)?;
     definition.indexes = index::in_order(std::mem::take(&mut definition.indexes), &definition.columns);
     fulltext::check_temporary(create.temporary, &definition.indexes)?;
     check::add(context, &mut definition, &create.checks, create.temporary)?;

@@ -37,13 +37,9 @@ pub fn check_not_null(
     Ok(())
 }
 
-/// Adds foreign keys to a definition, and answers the indexes that it lacks for them.
-pub fn add(
-    context: &Context<'_>,
-    definition: &mut TableDefinition,
-    specs: &[ForeignKeySpec],
-) -> Result<Vec<IndexDefinition>> {
-    let mut added: Vec<IndexDefinition> = Vec::new();
+/// Adds foreign keys to a definition, with the indexes that it lacks for them. Each index stands where its foreign key does
+/// among the plain keys: behind so many as the specification says.
+pub fn add(context: &Context<'_>, definition: &mut TableDefinition, specs: &[ForeignKeySpec]) -> Result<()> {
     let mut keys = Vec::with_capacity(specs.len());
     let numbers = definition.foreign_keys.iter().filter_map(|key| key.generated_number(&definition.name));
     let mut last = numbers.max().unwrap_or(0);
@@ -65,14 +61,20 @@ pub fn add(
         }
         keys.push(key);
     }
-    // An index on more columns serves those on fewer, too.
     let mut wanted: Vec<(&ForeignKeySpec, &ForeignKey)> = specs.iter().zip(&keys).collect();
-    wanted.sort_by_key(|(spec, _)| std::cmp::Reverse(spec.columns.len()));
-    for (spec, key) in wanted {
+    wanted.sort_by_key(|(spec, _)| spec.behind);
+    // An index on more columns serves those on fewer, too; of two on the same the later one is made, as in MySQL.
+    let has_better = |at: usize| {
+        let (columns, mut others) = (&wanted[at].1.columns, wanted.iter().enumerate());
+        others.any(|(other, (_, key))| {
+            key.columns.starts_with(columns) && (key.columns.len() > columns.len() || other > at)
+        })
+    };
+    let mut made_before = 0;
+    for (_, (spec, key)) in wanted.iter().enumerate().filter(|(at, _)| !has_better(*at)) {
         let columns = ordinals(&definition.columns, &key.columns).map_err(Error::key_column_missing)?;
-        let mut known = definition.indexes.clone();
-        known.extend(added.iter().cloned());
-        if is_served(&known, &columns) {
+        let known = &definition.indexes;
+        if is_served(known, &columns) {
             continue;
         }
         // The name may be taken by an index that does not serve; then one is made up.
@@ -84,14 +86,17 @@ pub fn add(
             expression: None,
             elements: None,
         };
-        let spec =
-            IndexSpec { name, parts: key.columns.iter().map(|column| part(column)).collect(), ..IndexSpec::default() };
-        let made = index::index(context, &spec, &mut definition.columns, &known)?;
-        added.push(IndexDefinition { generated: true, ..made });
+        let parts = key.columns.iter().map(|column| part(column)).collect();
+        let own = IndexSpec { name, parts, ..IndexSpec::default() };
+        let made = index::index(context, &own, &mut definition.columns, &definition.indexes)?;
+        let mut plain = definition.indexes.iter().enumerate().filter(|(_, index)| index::is_plain(index));
+        let place = plain.nth(spec.behind + made_before).map_or(definition.indexes.len(), |(at, _)| at);
+        definition.indexes.insert(place, IndexDefinition { generated: true, ..made });
+        made_before += 1;
     }
     definition.foreign_keys.extend(keys);
     definition.foreign_keys.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(added)
+    Ok(())
 }
 
 fn foreign_key(

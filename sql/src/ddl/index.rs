@@ -292,6 +292,11 @@ pub fn invisible_primary_key() -> Error {
     Error::new(3522, b"HY000", "A primary key index cannot be invisible")
 }
 
+/// An index of the kind that is made for foreign keys.
+pub fn is_plain(index: &IndexDefinition) -> bool {
+    !index.primary && !index.unique && index.fulltext.is_none()
+}
+
 /// MySQL keeps the primary key first, then unique keys (those that can have no NULL before the others, and of these those
 /// of whole columns), then the rest; full-text ones stand last.
 pub fn in_order(mut indexes: Vec<IndexDefinition>, columns: &[Column]) -> Vec<IndexDefinition> {

@@ -257,6 +257,12 @@ impl Context<'_> {
         self.eval.warnings.push(Warning { level: Level::Warning, code, message: message.into() });
     }
 
+    fn warn_of_old_unicode(&self, charset: Option<&str>, collation: Option<&str>) {
+        for error in Error::old_unicode(charset, collation) {
+            self.eval.warnings.push(error.into_warning());
+        }
+    }
+
     /// Database and name of a table that may be changed.
     fn resolve<'n>(&'n self, name: &'n TableName) -> Result<(&'n str, &'n str)> {
         let database = database_of(name, self.database)?;
@@ -395,6 +401,7 @@ fn database_collation(
         context.warn(1618, "<COMMENT> option ignored");
     }
     let (charset, name) = (options.charset.as_deref(), options.collation.as_deref());
+    context.warn_of_old_unicode(charset, name);
     crate::column_types::collation_of(charset, name, otherwise, context.eval.utf8mb4)
 }
 

@@ -92,6 +92,7 @@ pub fn apply(context: &Context<'_>, given: &[TableOption], options: &mut TableOp
     let (charset, collate) = (text("CHARSET"), text("COLLATE"));
     if charset.is_some() || collate.is_some() {
         let (charset, collate) = (charset.as_deref(), collate.as_deref());
+        context.warn_of_old_unicode(charset, collate);
         options.collation = collation_of(charset, collate, options.collation, context.eval.utf8mb4)?;
         rest.collation = true;
     }

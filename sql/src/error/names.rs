@@ -9,6 +9,36 @@ const ABSENT_CHARSETS: [&str; 1] = ["gb18030"];
 const ABSENT_COLLATIONS: [&str; 2] = ["cp1250_czech_cs", "latin2_czech_cs"];
 
 impl Error {
+    /// What MySQL warns of where a character set or a collation is said: utf8 will mean something else one day, and the
+    /// character set that it is now will go.
+    pub fn old_unicode(charset: Option<&str>, collation: Option<&str>) -> Vec<Error> {
+        let mut told = Vec::new();
+        match charset.map(str::to_ascii_lowercase).as_deref() {
+            Some("utf8") => told.push(Error::new(
+                3719,
+                b"HY000",
+                "'utf8' is currently an alias for the character set UTF8MB3, but will be an alias for UTF8MB4 in a future \
+                 release. Please consider using UTF8MB4 in order to be unambiguous.",
+            )),
+            Some("utf8mb3") => told.push(Error::new(
+                1287,
+                b"HY000",
+                "'utf8mb3' is deprecated and will be removed in a future release. Please use utf8mb4 instead",
+            )),
+            _ => {}
+        }
+        let collation = collation.map(str::to_ascii_lowercase);
+        let rest = collation.as_deref().and_then(|name| name.strip_prefix("utf8mb3_").or(name.strip_prefix("utf8_")));
+        told.extend(rest.map(|rest| {
+            let text = format!(
+                "'utf8mb3_{rest}' is a collation of the deprecated character set UTF8MB3. Please consider using UTF8MB4 with \
+                 an appropriate collation instead."
+            );
+            Error::new(3778, b"HY000", text)
+        }));
+        told
+    }
+
     /// Warnings of optimizer hints.
     pub fn hint_syntax(near: &str) -> Error {
         Error::new(1064, b"42000", format!("Optimizer hint syntax error near '{near}' at line 1"))

@@ -429,7 +429,7 @@ impl<'a> Parser<'a> {
 
     /// A name: quoted, or a word that is not reserved.
     fn name(&mut self) -> Result<String> {
-        if !self.is_name() {
+        if !self.is_name() || self.is_joined_function() {
             return Err(self.unexpected());
         }
         self.any_name()

@@ -12,6 +12,7 @@ use storage::{Definition, DefinitionKind, Kill, ReadMode, Table, TableUse};
 use super::cached::{CachedPlan, Outcome, Plan, PreparedStatement, STALE, statistics_version};
 use super::dispatch::changes_password;
 use super::program::Runner;
+use super::set::as_set;
 use super::uses::{Uses, each_step, each_step_of};
 use super::{Done, Prepared, Session, Surroundings};
 use crate::accounts::Privileges;
@@ -538,7 +539,13 @@ impl Session {
                 if self.process.interrupt.is_set() {
                     return Err(Error::interrupted());
                 }
-                let types = plan.columns().iter().map(|column| column.ty.stored()).collect();
+                let types: Vec<TypeInfo> = plan.columns().iter().map(|column| column.ty.stored()).collect();
+                // Here, so that what functions did for a value that does not fit is undone with the statement.
+                if let Wanted::Variable { name, is_global } = *wanted
+                    && let (Some([value]), [ty]) = (rows.last().map(Vec::as_slice), types.as_slice())
+                {
+                    self.check_setting(name, is_global, &as_set(value.clone(), ty))?;
+                }
                 self.programs.collect(rows, types, &[*wanted], context)?;
                 Ok(Done::default())
             }

@@ -12,33 +12,54 @@ use crate::parser::ast::{self, SetItem, VariableScope};
 use crate::types::TypeInfo;
 use crate::variables::{Notice, Origin};
 
+/// The value of one assignment, worked out before any variable is set.
+enum Ready {
+    User((Value, TypeInfo)),
+    /// None: DEFAULT.
+    System(Option<Value>),
+    /// NAMES, CHARACTER SET.
+    Words,
+}
+
 impl Session {
     pub(super) fn set(&mut self, items: &[SetItem]) -> Result<()> {
-        // The values of all user variables are worked out before the first gets its own: SET @a = @b, @b = @a swaps.
-        let mut values = Vec::new();
+        // All values are worked out before the first variable gets its own: SET @a = @b, @b = @a swaps. Where a system
+        // variable does not take its value, none is set.
+        let mut values = Vec::with_capacity(items.len());
         for item in items {
-            if let SetItem::User { value, .. } = item {
-                values.push(self.evaluate(value)?);
-            }
+            values.push(match item {
+                SetItem::User { value, .. } => {
+                    let (value, ty) = self.evaluate(value)?;
+                    Ready::User(with_own_digits(value, ty))
+                }
+                SetItem::System { scope, name, value } => {
+                    let value = self.system_value(*scope, name, value)?;
+                    if let Some(value) = value.as_ref().filter(|_| items.len() > 1 && is_checked(*scope)) {
+                        self.check_setting(&name.to_ascii_lowercase(), is_global(*scope), value)?;
+                    }
+                    Ready::System(value)
+                }
+                SetItem::Names { .. } | SetItem::Charset(_) => Ready::Words,
+            });
         }
-        let mut values = values.into_iter();
-        for item in items {
-            match item {
-                SetItem::User { name, .. } => {
-                    let (value, ty) = values.next().ok_or_else(|| Error::internal("no value"))?;
-                    let value = with_own_digits(value, ty);
+        for (item, value) in items.iter().zip(values) {
+            match (item, value) {
+                (SetItem::User { name, .. }, Ready::User(value)) => {
                     self.state.user_variables.borrow_mut().insert(name.to_lowercase(), value);
                     self.state_changed();
                 }
-                SetItem::System { scope, name, value } => self.set_system(*scope, name, value)?,
-                SetItem::Names { charset, collation } => self.set_names(charset.as_deref(), collation.as_deref())?,
-                SetItem::Charset(charset) => {
+                (SetItem::System { scope, name, .. }, Ready::System(value)) => self.set_system(*scope, name, value)?,
+                (SetItem::Names { charset, collation }, _) => {
+                    self.set_names(charset.as_deref(), collation.as_deref())?
+                }
+                (SetItem::Charset(charset), _) => {
                     let charset = self.charset(charset.as_deref())?;
                     self.set_text("character_set_client", charset.name())?;
                     self.set_text("character_set_results", charset.name())?;
                     let database = collation(self.variables.settings.collation_database).name;
                     self.set_text("collation_connection", database)?;
                 }
+                _ => return Err(Error::internal("a variable without its value")),
             }
         }
         self.forget_plans();
@@ -47,22 +68,27 @@ impl Session {
 
     /// The value of an expression without columns, and its type.
     pub(super) fn evaluate(&mut self, expr: &ast::Expr) -> Result<(Value, TypeInfo)> {
+        self.evaluate_for(expr, ast::Wanted::Value)
+    }
+
+    /// The same. A value that a query has to compute is looked at as a part of that query.
+    fn evaluate_for(&mut self, expr: &ast::Expr, wanted: ast::Wanted) -> Result<(Value, TypeInfo)> {
         if expr.asks_query() {
-            return self.evaluate_query(expr);
+            return self.evaluate_query(expr, wanted);
         }
         let given = self.given.clone();
         let view = self.view();
         let context = self.eval_context(&view, &given);
         let bound = match bind(&context, expr, &self.types_of(&given)) {
             // It may be a stored function, which only a query can call.
-            Err(error) if matches!(error.code, 1305 | 1630) => return self.evaluate_query(expr),
+            Err(error) if matches!(error.code, 1305 | 1630) => return self.evaluate_query(expr, wanted),
             bound => bound?,
         };
         Ok((bound.assigned(&context, &NoFields)?, bound.ty))
     }
 
     /// The same through a SELECT of its own, for expressions with subqueries.
-    fn evaluate_query(&mut self, expr: &ast::Expr) -> Result<(Value, TypeInfo)> {
+    fn evaluate_query(&mut self, expr: &ast::Expr, wanted: ast::Wanted) -> Result<(Value, TypeInfo)> {
         let item = ast::SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() };
         let select = ast::Select { items: vec![item], ..ast::Select::default() };
         let query = ast::Query {
@@ -71,7 +97,7 @@ impl Session {
             order_by: Vec::new(),
             limit: None,
             lock: None,
-            into: ast::SelectInto::Program(ast::Wanted::Value),
+            into: ast::SelectInto::Program(wanted),
         };
         let statement = ast::Statement::Query(Box::new(query));
         let mut kept = Kept { rows: Vec::new(), error: None };
@@ -86,13 +112,46 @@ impl Session {
         Ok((value, collected.types.first().copied().unwrap_or(TypeInfo::NULL)))
     }
 
-    fn set_system(&mut self, scope: Option<VariableScope>, name: &str, value: &ast::Expr) -> Result<()> {
+    /// What a system variable is set to; `None` = DEFAULT.
+    fn system_value(&mut self, scope: Option<VariableScope>, name: &str, value: &ast::Expr) -> Result<Option<Value>> {
+        Ok(match value {
+            ast::Expr::Default => None,
+            // A bare word is its own value: SET sql_mode = ANSI, SET x = ON.
+            ast::Expr::Column(column) if column.table.is_none() => Some(Value::Bytes(column.name.clone().into_bytes())),
+            value => match self.evaluate_for(value, wanted_for(scope, name)) {
+                // A name with a point is no word: `SET GLOBAL general_log_file = my.log`.
+                Err(error) if error.code == 1054 && matches!(value, ast::Expr::Column(_)) => {
+                    return Err(Error::wrong_type_for_variable(&name.to_ascii_lowercase()));
+                }
+                evaluated => {
+                    let (value, ty) = evaluated?;
+                    Some(as_set(value, &ty))
+                }
+            },
+        })
+    }
+
+    /// Whether a system variable takes a value, as far as this does not depend on what the server is doing.
+    pub(super) fn check_setting(&self, name: &str, is_global: bool, value: &Value) -> Result<()> {
+        match name {
+            "gtid_next" | "gtid_purged" | "gtid_slave_pos" => Ok(()),
+            "timestamp" if !is_global => seconds_of(name, value).map(|_| ()),
+            "last_insert_id" | "identity" | "insert_id" | "rand_seed1" | "rand_seed2" | "pseudo_thread_id"
+                if !is_global =>
+            {
+                whole_number(name, value).map(|_| ())
+            }
+            _ if is_global => self.instance.variables.check(name, value),
+            _ => self.variables.check(name, value),
+        }
+    }
+
+    fn set_system(&mut self, scope: Option<VariableScope>, name: &str, value: Option<Value>) -> Result<()> {
         let name = name.to_ascii_lowercase();
-        let is_global =
-            matches!(scope, Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly));
+        let is_global = is_global(scope);
         let persists = matches!(scope, Some(VariableScope::Persist | VariableScope::PersistOnly));
         let of_gtids = matches!(name.as_str(), "gtid_mode" | "enforce_gtid_consistency");
-        if *value == ast::Expr::Default {
+        let Some(value) = value else {
             if name == "gtid_next" && !is_global {
                 return self.set_gtid_next(None);
             }
@@ -117,20 +176,6 @@ impl Session {
             };
             self.notice(notices);
             return self.after_set(&name, is_global);
-        }
-        // A bare word is its own value: SET sql_mode = ANSI, SET x = ON.
-        let value = match value {
-            ast::Expr::Column(column) if column.table.is_none() => Value::Bytes(column.name.clone().into_bytes()),
-            value => {
-                let (value, ty) = match self.evaluate(value) {
-                    // A name with a point is no word: `SET GLOBAL general_log_file = my.log`.
-                    Err(error) if error.code == 1054 && matches!(value, ast::Expr::Column(_)) => {
-                        return Err(Error::wrong_type_for_variable(&name));
-                    }
-                    evaluated => evaluated?,
-                };
-                Datum::from(value).in_utf8(&ty).into_value()
-            }
         };
         if is_global && of_gtids {
             self.check_gtid_variable(&name, Some(&value))?;
@@ -152,13 +197,9 @@ impl Session {
         if !is_global {
             match name.as_str() {
                 "timestamp" => {
-                    self.state.timestamp = match number(&value).filter(|_| !matches!(value, Value::Bytes(_))) {
-                        Some(seconds) if seconds > 0.0 => {
-                            Some((seconds as i64, ((seconds - seconds.floor()) * 1e6).round().min(999_999.0) as u32))
-                        }
-                        Some(_) => None,
-                        None => return Err(Error::wrong_type_for_variable(&name)),
-                    };
+                    let seconds = seconds_of(&name, &value)?;
+                    self.state.timestamp = (seconds > 0.0)
+                        .then(|| (seconds as i64, ((seconds - seconds.floor()) * 1e6).round().min(999_999.0) as u32));
                     return Ok(());
                 }
                 "last_insert_id" | "identity" => {
@@ -447,6 +488,9 @@ impl Session {
 
     fn set_names(&mut self, name: Option<&str>, wanted: Option<&str>) -> Result<()> {
         let charset = self.charset(name)?;
+        for error in Error::old_unicode(name, wanted) {
+            self.warnings.push(error.into_warning());
+        }
         let wanted = match wanted {
             None => collation(charset.collation_given(self.variables.settings.utf8mb4_collation)),
             Some(wanted) => {
@@ -469,7 +513,7 @@ impl Session {
         for expr in exprs {
             match self.evaluate(expr) {
                 // Aggregates and window functions need a query around them.
-                Err(error) if matches!(error.code, 1111 | 3593) => self.evaluate_query(expr)?,
+                Err(error) if matches!(error.code, 1111 | 3593) => self.evaluate_query(expr, ast::Wanted::Value)?,
                 evaluated => evaluated?,
             };
         }
@@ -497,6 +541,35 @@ fn whole_number(name: &str, value: &Value) -> Result<u64> {
         Value::UInt(number) => Ok(*number),
         _ => Err(Error::wrong_type_for_variable(name)),
     }
+}
+
+fn is_global(scope: Option<VariableScope>) -> bool {
+    matches!(scope, Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly))
+}
+
+/// Whether the running server takes the value.
+fn is_checked(scope: Option<VariableScope>) -> bool {
+    scope != Some(VariableScope::PersistOnly)
+}
+
+/// Who wants the value of a system variable. One that does not exist wants none.
+pub(super) fn wanted_for(scope: Option<VariableScope>, name: &str) -> ast::Wanted {
+    let variable = crate::variables::find(&name.to_ascii_lowercase()).filter(|_| is_checked(scope));
+    variable.map_or(ast::Wanted::Value, |variable| ast::Wanted::Variable {
+        name: variable.name,
+        is_global: is_global(scope),
+    })
+}
+
+/// A value as system variables take it.
+pub(super) fn as_set(value: Value, ty: &TypeInfo) -> Value {
+    Datum::from(value).in_utf8(ty).into_value()
+}
+
+/// The seconds that `timestamp` is set to.
+fn seconds_of(name: &str, value: &Value) -> Result<f64> {
+    let seconds = number(value).filter(|_| !matches!(value, Value::Bytes(_)));
+    seconds.ok_or_else(|| Error::wrong_type_for_variable(name))
 }
 
 fn number(value: &Value) -> Option<f64> {

@@ -118,6 +118,14 @@ impl GlobalVariables {
         Ok(notice.into_iter().chain(no_effect).chain(self.packet_below_buffer(variable)).collect())
     }
 
+    /// Whether [`GlobalVariables::set`] takes a value.
+    pub fn check(&self, name: &str, given: &Value) -> Result<(), Error> {
+        let (index, variable) = self.settable(name)?;
+        let given = &switches::completed(variable, &self.value(index), given)?;
+        let (value, _) = variable.kind.accept(variable, given)?;
+        Settings::check(variable, value).map(|_| ())
+    }
+
     /// `SET GLOBAL name = DEFAULT`
     pub fn set_default(&self, name: &str) -> Result<Vec<Notice>, Error> {
         let (index, variable) = self.settable(name)?;

@@ -64,6 +64,14 @@ impl SessionVariables {
         Ok(notice.into_iter().chain(no_effect).collect())
     }
 
+    /// Whether [`SessionVariables::set`] takes a value.
+    pub fn check(&self, name: &str, given: &Value) -> Result<(), Error> {
+        let (index, variable) = settable(name)?;
+        let given = &switches::completed(variable, self.value(index), given)?;
+        let (value, _) = variable.kind.accept(variable, given)?;
+        Settings::check(variable, value).map(|_| ())
+    }
+
     /// `SET [SESSION] name = DEFAULT`: the server's value.
     pub fn set_default(&mut self, globals: &GlobalVariables, name: &str) -> Result<Vec<Notice>, Error> {
         let (index, variable) = settable(name)?;

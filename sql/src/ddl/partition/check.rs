@@ -68,6 +68,19 @@ pub fn settle(context: &Context<'_>, definition: &mut TableDefinition, by: &Part
     let mut by = by.clone();
     let columns = &definition.columns;
     check_shape(&by)?;
+    // What is kept of an earlier statement says none of this.
+    for options in by
+        .definitions
+        .iter()
+        .flat_map(|part| std::iter::once(part).chain(&part.subpartitions))
+        .map(|part| &part.options)
+    {
+        for (is_said, what) in [(options.data_directory, "DATA"), (options.index_directory, "INDEX")] {
+            if is_said {
+                context.warn(1618, format!("<{what} DIRECTORY> option ignored"));
+            }
+        }
+    }
     settle_method(context, columns, &mut by.method, "PARTITION", &primary_key(definition))?;
     if let Some(sub) = &mut by.subpartition {
         settle_method(context, columns, &mut sub.method, "SUBPARTITION", &primary_key(definition))?;

@@ -101,6 +101,8 @@ pub struct TypeSpec {
     pub zerofill: bool,
     pub charset: Option<String>,
     pub collation: Option<String>,
+    /// NATIONAL, NCHAR, NVARCHAR: these say the character set.
+    pub national: bool,
     /// Nobody wrote the character set: the column is made of a query's result.
     pub made: bool,
     /// The BINARY attribute: the _bin collation of the character set.
@@ -152,6 +154,8 @@ pub struct IndexPartSpec {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignKeySpec {
+    /// How many keys a CREATE TABLE has before it.
+    pub behind: usize,
     pub name: Option<String>,
     pub columns: Vec<String>,
     pub table: TableName,

@@ -28,6 +28,8 @@ pub enum Wanted {
     Rows,
     /// It reads the one value, whose decimals have all their digits.
     Value,
+    /// The value becomes that of a system variable, which has to take it.
+    Variable { name: &'static str, is_global: bool },
     /// The value becomes a local variable.
     Local(usize),
     /// The value is what a function returns.

@@ -68,6 +68,7 @@ pub struct PartitionOptions {
     pub engine: Option<String>,
     pub compression: Option<String>,
     pub data_directory: bool,
+    pub index_directory: bool,
 }
 
 /// Which partitions a statement is about.

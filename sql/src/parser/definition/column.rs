@@ -96,6 +96,7 @@ impl Parser<'_> {
             column.checks.push(CheckSpec { column: Some(column.name.clone()), ..check });
         } else if self.is_word("REFERENCES") {
             let mut key = ForeignKeySpec {
+                behind: 0,
                 name: None,
                 columns: vec![column.name.clone()],
                 table: TableName::new(""),
@@ -213,6 +214,7 @@ impl Parser<'_> {
             zerofill: false,
             charset: None,
             collation: None,
+            national: false,
             made: false,
             binary: false,
             members: Vec::new(),
@@ -241,11 +243,11 @@ impl Parser<'_> {
             "CHAR" | "CHARACTER" => "CHAR",
             "VARCHAR" | "VARCHARACTER" => "VARCHAR",
             "NVARCHAR" => {
-                ty.charset = Some("utf8mb3".into());
+                (ty.charset, ty.national) = (Some("utf8mb3".into()), true);
                 "VARCHAR"
             }
             "NATIONAL" | "NCHAR" => {
-                ty.charset = Some("utf8mb3".into());
+                (ty.charset, ty.national) = (Some("utf8mb3".into()), true);
                 if word == "NATIONAL" && self.take_any_word(&["VARCHAR", "VARCHARACTER"]).is_some() {
                     "VARCHAR"
                 } else {

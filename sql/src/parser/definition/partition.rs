@@ -135,10 +135,14 @@ impl Parser<'_> {
             } else if self.take_word("COMPRESSION") {
                 self.take_symbol("=");
                 options.compression = Some(self.name_or_text()?);
-            } else if self.take_words(&["DATA", "DIRECTORY"]) || self.take_words(&["INDEX", "DIRECTORY"]) {
+            } else if self.take_words(&["DATA", "DIRECTORY"]) {
                 self.take_symbol("=");
                 self.text()?;
                 options.data_directory = true;
+            } else if self.take_words(&["INDEX", "DIRECTORY"]) {
+                self.take_symbol("=");
+                self.text()?;
+                options.index_directory = true;
             } else if self.take_any_word(&["MAX_ROWS", "MIN_ROWS", "NODEGROUP"]).is_some() {
                 self.take_symbol("=");
                 self.integer()?;

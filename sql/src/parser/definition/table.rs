@@ -70,13 +70,18 @@ impl Parser<'_> {
                 Constraint::Index(index) => {
                     create.indexes.push(IndexSpec { behind: create.columns.len(), ..index });
                 }
-                Constraint::ForeignKey(key) => create.foreign_keys.push(key),
+                Constraint::ForeignKey(key) => {
+                    create.foreign_keys.push(ForeignKeySpec { behind: create.indexes.len(), ..key });
+                }
                 Constraint::Check(check) => create.checks.push(check),
             }
             return Ok(());
         }
         let mut column = self.column_spec()?;
         create.checks.append(&mut column.checks);
+        if let Some(key) = &mut column.references {
+            key.behind = create.indexes.len();
+        }
         create.columns.push(column);
         Ok(())
     }
@@ -189,6 +194,7 @@ impl Parser<'_> {
     fn foreign_key(&mut self, name: Option<String>) -> Result<ForeignKeySpec> {
         let columns = self.parenthesized_list(Self::name)?;
         let mut key = ForeignKeySpec {
+            behind: 0,
             name,
             columns,
             table: TableName::new(""),

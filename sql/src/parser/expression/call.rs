@@ -82,6 +82,16 @@ const JOINED_FUNCTIONS: [&str; 35] = [
 ];
 
 impl Parser<'_> {
+    /// Whether a word and a parenthesis follow that can only be a call, also where a name is expected.
+    pub(in crate::parser) fn is_joined_function(&self) -> bool {
+        let (token, next) = (self.peek(), self.peek_at(1));
+        let is_joined = next.start == token.end || self.mode.has(SqlMode::IGNORE_SPACE);
+        is_joined
+            && token.kind == Kind::Word
+            && self.is_symbol_at(1, "(")
+            && JOINED_FUNCTIONS.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(self.bytes(token)))
+    }
+
     pub(super) fn call(&mut self) -> Result<Expr> {
         let token = self.peek();
         let is_quoted = token.kind == Kind::QuotedName;

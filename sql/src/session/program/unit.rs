@@ -129,7 +129,7 @@ impl Compiled {
     /// What takes a value that is wanted: its name and type, and whether it is stored in a row.
     pub fn target(&self, wanted: Wanted) -> Option<(&str, &ColumnType, bool)> {
         match wanted {
-            Wanted::Rows | Wanted::Value => None,
+            Wanted::Rows | Wanted::Value | Wanted::Variable { .. } => None,
             Wanted::Local(at) => self.locals.get(at).map(|local| (&*local.name, &local.ty, local.field.is_some())),
             Wanted::Result => self.returns.as_ref().map(|ty| (&*self.definition.name, ty, false)),
         }

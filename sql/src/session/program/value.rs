@@ -4,6 +4,7 @@ use format::collation::collation;
 use format::value::{ColumnType, Value};
 use storage::ReadMode;
 
+use super::super::set::wanted_for;
 use super::Converted;
 use super::run::{Host, Run};
 use super::unit::{Local, Slot};
@@ -295,7 +296,11 @@ impl<'p> Run<'_, 'p> {
                 self.assign_to(&IntoTarget::User(name.clone()), value, &ty)
             }
             SetStep::System { scope, name, value } => {
-                let value = literal_of(self.compute(value)?.0)?;
+                let (value, _) = match self.compute_for(value, self.is_strict(), wanted_for(*scope, name))? {
+                    Computation::Value(value, ty) => (value, ty),
+                    Computation::Converted(..) => return Err(Error::internal("a converted value")),
+                };
+                let value = literal_of(value)?;
                 self.set_in_session(SetItem::System { scope: *scope, name: name.clone(), value })
             }
             SetStep::Other(item) => self.set_in_session(item.clone()),
