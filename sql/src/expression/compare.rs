@@ -82,7 +82,7 @@ fn compare_converted(
             (Some(left), Some(right)) => Ok(Some(left.cmp(&right))),
             _ => compare_converted(Comparison::Double, left, right, context),
         },
-        Comparison::Json => json::compare(left, right).map(Some),
+        Comparison::Json => json::compare(left, right, context).map(Some),
         Comparison::ByValue(id) => by_value(left, right, id, context),
     }
 }

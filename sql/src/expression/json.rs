@@ -194,8 +194,22 @@ pub fn truth(document: &[u8]) -> Result<bool> {
 
 /// The order of two values of which one is JSON at least.
 #[inline(never)]
-pub fn compare(left: &Datum<'_>, right: &Datum<'_>) -> Result<Ordering> {
-    Ok(of_typed(left.by_ref(), &untyped(left))?.compare(&of_typed(right.by_ref(), &untyped(right))?))
+pub fn compare(left: &Datum<'_>, right: &Datum<'_>, context: &EvalContext<'_>) -> Result<Ordering> {
+    if let (Datum::Json(left), Datum::Json(right)) = (left, right)
+        && left == right
+    {
+        return Ok(Ordering::Equal);
+    }
+    // A long document is read for seconds.
+    let gives_up = || context.session.is_interrupted();
+    let read = |value: &Datum<'_>| match value {
+        Datum::Json(document) => Json::decode_unless(document, &gives_up).map_err(|_| match gives_up() {
+            true => Error::interrupted(),
+            false => Error::invalid_json_binary(),
+        }),
+        value => of_typed(value.by_ref(), &untyped(value)),
+    };
+    Ok(read(left)?.compare(&read(right)?))
 }
 
 /// The type of a value whose expression is not known.
