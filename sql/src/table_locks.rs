@@ -31,6 +31,8 @@ pub struct LockedTable {
 #[derive(Clone)]
 pub struct LockedTables {
     pub tables: Vec<LockedTable>,
+    /// What their triggers and foreign keys use, which is locked along and cannot be named: database, name.
+    pub implied: Vec<(String, String)>,
     pub grant: Arc<MetadataGrant>,
     /// FLUSH TABLES ... FOR EXPORT: their files may be copied while they are locked.
     pub exported: Option<Arc<Exported>>,

@@ -15,6 +15,7 @@ mod event;
 mod fields;
 pub mod schedule;
 pub mod sys;
+pub mod tables;
 
 use format::collation::CollationId;
 

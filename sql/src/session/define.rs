@@ -28,7 +28,10 @@ impl Session {
             return self.start_creation(create, more, sink);
         }
         let commits = ddl::commits(statement);
+        // Nobody else sees the session's own tables: not the global read lock, nor a server that is read only.
+        let only_own = self.concerns_own_tables(statement);
         if commits
+            && !only_own
             && !matches!(statement, Statement::Maintain { histogram: None, persistent: None, .. })
             && !self.only_counts_anew(statement)
         {
@@ -48,11 +51,12 @@ impl Session {
                 }
                 self.check_locked_tables(statement)?;
                 self.commit()?;
+                self.release_implied(statement);
             }
             false if self.only_reads() => return Err(Error::read_only_transaction()),
             false => self.use_temporary_tables(),
         }
-        let entered = commits && self.enter_change()?;
+        let entered = commits && !only_own && self.enter_change()?;
         let renames = match commits {
             false => Vec::new(),
             true => self.lock_new_names(statement).inspect_err(|_| self.leave_change(entered))?,

@@ -11,7 +11,9 @@ use crate::catalog::{OrSqlError, check_not_discarded, database_of};
 use crate::error::{Error, Result};
 use crate::information_schema::is_virtual;
 use crate::parser::ast::{AlterAction, Maintenance, Statement, TableLock, TableName};
+use crate::planner::triggers::in_order;
 use crate::planner::view::{rights_of, told_of};
+use crate::programs::tables::tables_of;
 use crate::read_lock::{GLOBAL, Passage};
 use crate::status::Counter;
 use crate::table_locks::{LockedTable, LockedTables};
@@ -182,13 +184,20 @@ impl Session {
         check()?;
         // A view is locked with what it is made of.
         self.check_below_locked(&tables)?;
-        let inside = self.tables_of_views(&tables)?;
+        let mut inside = self.tables_of_views(&tables)?;
+        let implied = self.implied(&tables, &inside)?;
+        inside.extend(implied.iter().cloned());
         let all = tables.iter().map(|table| (&*table.database, &*table.name, table.allowed));
         let inside = inside.iter().map(|(database, name, allowed)| (&**database, &**name, *allowed));
         let names: Vec<_> = all.chain(inside).collect();
         let grant = Arc::new(engine.lock_tables(&names, &self.trx_options()).or_sql()?);
         check()?;
-        self.locked = Some(LockedTables { tables, grant, exported: None });
+        let is_named = |database: &str, name: &str| {
+            tables.iter().any(|table| (&*table.database, &*table.name) == (database, name))
+        };
+        let implied = implied.into_iter().map(|(database, name, _)| (database, name));
+        let implied = implied.filter(|(database, name)| !is_named(database, name)).collect();
+        self.locked = Some(LockedTables { tables, implied, grant, exported: None });
         // Cached plans were made without regard to the locks.
         self.forget_plans();
         Ok(())
@@ -237,6 +246,74 @@ impl Session {
             }
         }
         Ok(found)
+    }
+
+    /// What LOCK TABLES locks along with the tables that are to be changed: those that their triggers use, and those that
+    /// their foreign keys reach unless these are not checked.
+    fn implied(
+        &self,
+        tables: &[LockedTable],
+        inside: &[(String, String, TableUse)],
+    ) -> Result<Vec<(String, String, TableUse)>> {
+        let engine = &self.instance.engine;
+        let named = tables.iter().map(|table| (&table.database, &table.name, table.allowed));
+        let all = named.chain(inside.iter().map(|(database, name, allowed)| (database, name, *allowed)));
+        let changed = all.filter(|(.., allowed)| *allowed == TableUse::Write);
+        let mut changed: Vec<(String, String)> =
+            changed.map(|(database, name, _)| (database.clone(), name.clone())).collect();
+        let mut implied = Vec::new();
+        let mut at = 0;
+        while let Some((database, name)) = changed.get(at).cloned() {
+            at += 1;
+            if self.variables.settings.foreign_key_checks {
+                let reached = engine.reached_by_keys(&database, &name).into_iter();
+                implied.extend(reached.map(|(database, name, used)| (database.into(), name.into(), used)));
+            }
+            for (_, trigger) in in_order(engine, &database, &name)? {
+                // A body that cannot be read any more is an error when it is to run.
+                let Ok(program) = trigger.parse() else { continue };
+                for (database, name, used) in tables_of(&program, &database) {
+                    if used == TableUse::Write && !changed.contains(&(database.clone(), name.clone())) {
+                        changed.push((database.clone(), name.clone()));
+                    }
+                    implied.push((database, name, used));
+                }
+            }
+        }
+        let lockable = |(database, name, _): &(String, String, TableUse)| {
+            !is_virtual(database)
+                && (engine.table(database, name).is_some()
+                    || engine.definition(DefinitionKind::View, database, name).is_some())
+        };
+        implied.retain(lockable);
+        let as_locked = |(database, name, used): &(String, String, TableUse)| LockedTable {
+            database: database.clone(),
+            name: name.clone(),
+            alias: name.clone(),
+            allowed: *used,
+        };
+        let views: Vec<LockedTable> = implied.iter().map(as_locked).collect();
+        implied.extend(self.tables_of_views(&views)?);
+        Ok(implied)
+    }
+
+    /// A statement that changes definitions needs names alone that LOCK TABLES has for its triggers and foreign keys: these
+    /// are locked no longer. The statements that dumps have around their rows change none.
+    pub(super) fn release_implied(&mut self, statement: &Statement) {
+        let keeps = match statement {
+            Statement::AlterTable(alter) => {
+                alter.actions.iter().all(|action| matches!(action, AlterAction::DisableKeys | AlterAction::EnableKeys))
+            }
+            Statement::Maintain { .. } => true,
+            _ => false,
+        };
+        let Some(locked) = self.locked.as_mut().filter(|_| !keeps) else { return };
+        // Nobody else has the grant: a statement of definition has ended the session's transaction.
+        if let Some(grant) = Arc::get_mut(&mut locked.grant) {
+            for (database, name) in locked.implied.drain(..) {
+                self.instance.engine.unlock_table(grant, &database, &name);
+            }
+        }
     }
 
     /// The database of a table that is stored.
@@ -325,6 +402,34 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Whether a statement of definition concerns the session's own temporary tables, and nothing that others see.
+    pub(super) fn concerns_own_tables(&self, statement: &Statement) -> bool {
+        let tables: Vec<&TableName> = match statement {
+            Statement::AlterTable(alter) => alter.tables().collect(),
+            Statement::AlterSequence(alter) => vec![&alter.name],
+            Statement::DropTables { tables, .. } | Statement::DropSequences { sequences: tables, .. } => {
+                tables.iter().collect()
+            }
+            Statement::TruncateTable(table)
+            | Statement::CreateIndex { table, .. }
+            | Statement::DropIndex { table, .. } => vec![table],
+            Statement::Maintain { tables, .. } => tables.iter().collect(),
+            _ => return false,
+        };
+        let options = self.trx_options();
+        if options.temporary.is_none() {
+            return false;
+        }
+        for table in &tables {
+            // Without a database it is an error, which the statement itself tells.
+            let Ok(database) = database_of(table, self.state.database.as_deref()) else { return false };
+            if options.temporary_table(database, &table.name).is_none() {
+                return false;
+            }
+        }
+        !tables.is_empty()
     }
 
     /// A statement that renames tables which LOCK TABLES has locked: they stay locked under their new names, so that no other

@@ -16,7 +16,7 @@ use super::Engine;
 use super::tables::TableName;
 use crate::dictionary::{self, Ddl, Table};
 use crate::error::{Error, ForeignKeyRefusal as Refusal, Result};
-use crate::lock::Interrupt;
+use crate::lock::{Interrupt, TableUse};
 use crate::row;
 use crate::row::foreign::Link;
 use crate::row::foreign::{has_parent, orphan};
@@ -91,6 +91,34 @@ impl Engine {
     pub fn is_referenced_by_others(&self, database: &str, name: &str) -> bool {
         let children = self.inner.dictionary.children_of(database, name);
         children.iter().any(|child| (&*child.0, &*child.1) != (database, name))
+    }
+
+    /// The tables that changes of a table's rows reach by foreign keys: parents are read, children are read or changed by
+    /// cascades, and then so on from there.
+    pub fn reached_by_keys(&self, database: &str, name: &str) -> Vec<(Box<str>, Box<str>, TableUse)> {
+        let dictionary = &self.inner.dictionary;
+        let mut reached: Vec<(Box<str>, Box<str>, TableUse)> = Vec::new();
+        let mut changed: Vec<dictionary::Name> = vec![(database.into(), name.into())];
+        let mut at = 0;
+        while let Some(parent) = changed.get(at).cloned() {
+            at += 1;
+            let Some(table) = dictionary.table(&parent.0, &parent.1) else { continue };
+            let keys = table.foreign_keys.iter();
+            reached.extend(keys.map(|key| (key.parent_database.clone(), key.parent.clone(), TableUse::Read)));
+            for child in dictionary.children_of(&parent.0, &parent.1) {
+                let follows = |key: &ForeignKey| key.refers_to(&parent.0, &parent.1) && key.changes_children();
+                let described = dictionary.table(&child.0, &child.1);
+                let used = match described.is_some_and(|child| child.foreign_keys.iter().any(follows)) {
+                    true => TableUse::Write,
+                    false => TableUse::Read,
+                };
+                reached.push((child.0.clone(), child.1.clone(), used));
+                if used == TableUse::Write && !changed.contains(&child) {
+                    changed.push(child);
+                }
+            }
+        }
+        reached
     }
 
     /// Names of tables that must not change while a table gets this description, beside its own: parents that it has

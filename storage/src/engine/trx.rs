@@ -231,7 +231,11 @@ impl Trx {
         }
         let lock = table.metadata();
         let has = self.locked_tables.as_ref().and_then(|locked| locked.allows(lock));
-        if has < Some(wanted) {
+        if has == Some(TableUse::Read) && wanted == TableUse::Write {
+            // The session would wait for itself.
+            return Err(Error::Deadlock);
+        }
+        if has.is_none() {
             self.metadata.share(lock, wanted, &self.inner.interrupt, self.metadata_wait_timeout)?;
         }
         if wanted == TableUse::Write {
