@@ -191,6 +191,7 @@ impl<'s> Core<'s> {
         let Latch::Exclusive(latch) = &mut entry.latch else { panic!("page {} is latched shared", entry.page) };
         op.apply(latch.bytes_mut())?;
         entry.changed = true;
+        entry.moved |= !op.keeps_places();
         if entry.page.space.is_temporary() {
             self.changed_unlogged = true;
             return Ok(());
@@ -506,7 +507,9 @@ impl<'s, P: Phase> Mtr<'s, P> {
                 if !entry.page.space.is_temporary() {
                     header::set_lsn(latch.bytes_mut(), end);
                 }
-                latch.advance_clock();
+                if entry.moved {
+                    latch.advance_clock();
+                }
             }
         }
         if !core.freed.is_empty() {

@@ -23,8 +23,8 @@ use storage::config::FlushLogAtCommit;
 use storage::io::Disk;
 use storage::io::sim::SimDisk;
 use storage::{
-    Column, ColumnSet, Config, Engine, IfLocked, IndexDefinition, ReadMode, Row, Table, TableDefinition, Trx,
-    TrxOptions,
+    Column, ColumnSet, Config, Engine, IfLocked, IndexDefinition, ReadMode, Row, ScanRange, Table, TableDefinition,
+    Trx, TrxOptions,
 };
 
 /// Enough for a tree of two levels.
@@ -117,6 +117,30 @@ fn a_point_update_latches_each_page_once() {
     assert_eq!(changed[0], *read.last().unwrap(), "the leaf is not searched for again");
     assert_eq!(committed.len(), 2, "the header of the rollback segment and the undo page: {committed:?}");
     assert_eq!(committed[1], changed[1]);
+}
+
+/// UPDATE of many rows: a scan goes on from the row that it returned, although that row was changed where it lies.
+#[test]
+#[cfg(debug_assertions)]
+fn a_scan_that_changes_its_rows_searches_once() {
+    let world = World::new();
+    let mut trx = world.begin();
+    let mut row = Row::new();
+    let columns: ColumnSet = [0, 1, 2].into_iter().collect();
+    let mode = ReadMode::Exclusive(IfLocked::Wait);
+    let mut cursor = trx.cursor(&world.table, 0, mode, columns, storage::ScanRange::ALL).unwrap();
+    let (rows, latched) = latched_by(|| {
+        let mut rows = 0;
+        while rows < 1000 && cursor.next(&mut trx, &mut row).unwrap() {
+            trx.update(&world.table, &row, &[(2, Some(&[b'x'; 100]))]).unwrap();
+            rows += 1;
+        }
+        rows
+    });
+    assert_eq!(rows, 1000);
+    let counts = count(&latched);
+    let (_, read) = latched_by(|| world.read(&mut trx, 0, &mut row));
+    assert!(counts[&read[0]] <= 3, "the root is latched {} times", counts[&read[0]]);
 }
 
 /// The place that a read remembers must not be used once the record has moved.

@@ -254,6 +254,12 @@ mod tag {
 }
 
 impl<'a> PageOp<'a> {
+    /// Whether every record stays where it is on its page, under its key.
+    #[inline]
+    pub fn keeps_places(&self) -> bool {
+        matches!(self, PageOp::SetDeleteMark { .. } | PageOp::UpdateInPlace { .. } | PageOp::MaxTrxId { .. })
+    }
+
     #[inline]
     fn tag(&self) -> u8 {
         match *self {

@@ -71,6 +71,7 @@ use crate::expression::lists::{List, Lists};
 use crate::expression::{Comparison, Datum, EvalContext, Expr, Fields, Subqueries, group_key};
 use crate::information_schema::Facts;
 use crate::instance::Instance;
+use crate::key_table::KeyTable;
 use crate::planner::SubqueryPlan;
 use crate::planner::keys::KeyRanges;
 use crate::planner::profile::Profile;
@@ -172,8 +173,13 @@ impl Scratch {
     }
 }
 
-/// The values of scalar subqueries, by their numbers and what they read of the outer row.
-type ScalarValues = FxHashMap<(usize, Box<[u8]>), Value>;
+/// The values of scalar subqueries, by what they read of the outer row.
+#[derive(Default)]
+struct ScalarValues {
+    keys: KeyTable,
+    /// number of a key -> value
+    values: Vec<Value>,
+}
 
 /// The subqueries of one query, and the results of those that do not change.
 pub struct Level<'a> {
@@ -181,6 +187,8 @@ pub struct Level<'a> {
     pub subqueries: &'a [SubqueryPlan],
     results: RefCell<Vec<Option<Rows>>>,
     values: RefCell<ScalarValues>,
+    /// Where their keys are made.
+    key: Cell<Vec<u8>>,
     /// The results as sets, by their numbers; None: they cannot be one.
     sets: RefCell<FxHashMap<usize, Option<Rc<List>>>>,
     account: RefCell<Account<'a>>,
@@ -194,7 +202,8 @@ impl<'a> Level<'a> {
     pub fn new(environment: &'a Environment<'a>, subqueries: &'a [SubqueryPlan]) -> Level<'a> {
         let account = RefCell::new(environment.memory.account());
         let (results, values, sets) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Level { environment, subqueries, results, values, sets, account, lists: Lists::default() }
+        let key = Cell::default();
+        Level { environment, subqueries, results, values, key, sets, account, lists: Lists::default() }
     }
 
     /// Runs a subquery, calling `visit` for its rows.
@@ -220,28 +229,31 @@ impl<'a> Level<'a> {
         query::run(self.environment, &subquery.plan, &inner, visit)
     }
 
-    /// What a scalar subquery reads of the outer row, as a key; None: its value is not kept.
-    fn key(
+    /// Makes a key of what a scalar subquery reads of the outer row; false: its value is not kept.
+    fn write_key(
         &self,
         query: usize,
         column: usize,
         context: &EvalContext<'_>,
         outer: &dyn Fields,
-    ) -> Result<Option<Box<[u8]>>> {
+        key: &mut Vec<u8>,
+    ) -> Result<bool> {
         let subquery = &self.subqueries[query];
         if !subquery.is_kept {
-            return Ok(None);
+            return Ok(false);
         }
-        let mut key = column.to_le_bytes().to_vec();
+        key.clear();
+        key.extend_from_slice(&query.to_le_bytes());
+        key.extend_from_slice(&column.to_le_bytes());
         for expr in &subquery.outer {
             let value = expr.eval(context, outer)?;
             // Decimals and doubles may be equal and differ in digits or sign.
             if matches!(value, Datum::Decimal(_) | Datum::Double(_)) {
-                return Ok(None);
+                return Ok(false);
             }
-            group_key(&value, CollationId::BINARY, &mut key);
+            group_key(&value, CollationId::BINARY, key);
         }
-        Ok(Some(key.into()))
+        Ok(true)
     }
 
     /// Makes a set of the rows of a subquery. None: they cannot be one, or there is no memory for it.
@@ -285,11 +297,14 @@ impl<'a> Level<'a> {
 
 impl Subqueries for Level<'_> {
     fn scalar(&self, query: usize, column: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Value> {
-        let key = self.key(query, column, context, outer)?.map(|key| (query, key));
-        if let Some(key) = &key
-            && let Some(known) = self.values.borrow().get(key)
-        {
-            return Ok(known.clone());
+        let mut key = self.key.take();
+        let is_kept = self.write_key(query, column, context, outer, &mut key)?;
+        if is_kept {
+            let known = self.values.borrow();
+            if let Some(number) = known.keys.find(&key) {
+                self.key.set(key);
+                return Ok(known.values[number].clone());
+            }
         }
         let mut result = None;
         self.rows(query, context, outer, &mut |row| {
@@ -305,15 +320,15 @@ impl Subqueries for Level<'_> {
             Ok(true)
         })?;
         let result = result.unwrap_or(Value::Null);
-        if let Some(key) = key
-            && self.values.borrow().len() < VALUES_MAX
-        {
-            let bytes = key.1.len() as u64 + row_bytes(std::slice::from_ref(&result));
+        let mut known = self.values.borrow_mut();
+        if is_kept && known.values.len() < VALUES_MAX {
+            let bytes = key.len() as u64 + row_bytes(std::slice::from_ref(&result));
             // Where there is no memory left, it runs again.
-            if self.account.borrow_mut().fits(bytes) {
-                self.values.borrow_mut().insert(key, result.clone());
+            if self.account.borrow_mut().fits(bytes) && known.keys.insert(&key).1 {
+                known.values.push(result.clone());
             }
         }
+        self.key.set(key);
         Ok(result)
     }
 

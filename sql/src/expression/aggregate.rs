@@ -81,19 +81,43 @@ impl Keys {
         bytes[15] = key.len() as u8;
         Some(u128::from_le_bytes(bytes))
     }
+}
 
-    fn contains(&self, key: &[u8]) -> bool {
-        match Keys::short(key) {
-            Some(key) => self.short.contains(&key),
-            None => self.long.contains(key),
-        }
-    }
+/// What becomes of a key that is looked for.
+enum Noted {
+    Old,
+    New,
+    /// It is new, and there is no memory for it.
+    NoRoom,
+}
 
-    fn insert(&mut self, key: &[u8]) {
-        match Keys::short(key) {
-            Some(key) => _ = self.short.insert(key),
-            None => _ = self.long.insert(key),
+impl Seen {
+    /// Keeps the key of the last row, if `fits` has room for so many bytes, which are then added to `kept_bytes`.
+    fn note(&mut self, kept_bytes: &mut u64, fits: &mut dyn FnMut(u64) -> bool) -> Noted {
+        let bytes = self.key.len() as u64 + ENTRY_BYTES;
+        let Keys { short, long } = &mut self.keys;
+        match Keys::short(&self.key) {
+            Some(key) => {
+                if !short.insert(key) {
+                    return Noted::Old;
+                }
+                if !fits(bytes) {
+                    short.remove(&key);
+                    return Noted::NoRoom;
+                }
+            }
+            None => {
+                if long.contains(&self.key) {
+                    return Noted::Old;
+                }
+                if !fits(bytes) {
+                    return Noted::NoRoom;
+                }
+                long.insert(&self.key);
+            }
         }
+        *kept_bytes += bytes;
+        Noted::New
     }
 }
 
@@ -287,6 +311,21 @@ impl Accumulator {
             self.add_value(call, in_place!(value), context)?;
             return Ok(None);
         }
+        if let ([arg], Some(seen), State::Count(count)) = (&call.args[..], &mut self.seen, &mut self.state) {
+            let value = arg.eval(context, row)?;
+            if value.is_null() {
+                return Ok(None);
+            }
+            let value = value.fit(&arg.ty);
+            seen.key.clear();
+            group_key(&value, arg.ty.collation, &mut seen.key);
+            match seen.note(&mut self.kept_bytes, fits) {
+                Noted::Old => {}
+                Noted::New => *count += 1,
+                Noted::NoRoom => return Ok(Some(vec![value.into_value()])),
+            }
+            return Ok(None);
+        }
         let mut values = Vec::with_capacity(call.args.len());
         for arg in &call.args {
             let value = arg.eval(context, row)?;
@@ -297,20 +336,15 @@ impl Accumulator {
             values.push(if self.seen.is_some() { value.fit(&arg.ty) } else { value });
         }
         if let Some(seen) = &mut self.seen {
-            let Seen { keys, key } = &mut **seen;
-            key.clear();
+            seen.key.clear();
             for (value, arg) in values.iter().zip(&call.args) {
-                group_key(value, arg.ty.collation, key);
+                group_key(value, arg.ty.collation, &mut seen.key);
             }
-            if keys.contains(key) {
-                return Ok(None);
+            match seen.note(&mut self.kept_bytes, fits) {
+                Noted::Old => return Ok(None),
+                Noted::New => {}
+                Noted::NoRoom => return Ok(Some(values.into_iter().map(Datum::into_value).collect())),
             }
-            let bytes = key.len() as u64 + ENTRY_BYTES;
-            if !fits(bytes) {
-                return Ok(Some(values.into_iter().map(Datum::into_value).collect()));
-            }
-            self.kept_bytes += bytes;
-            keys.insert(key);
         }
         match &mut self.state {
             State::Count(count) => *count += 1,

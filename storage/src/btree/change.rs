@@ -273,22 +273,30 @@ impl Tree {
 /// The ranges in which two records' data of equal length differ. Ranges close to each other become one.
 pub(super) fn differences(old: &[u8], new: &[u8], patches: &mut Patches) {
     const GAP: usize = 4;
-    let mut at = 0;
-    while at < old.len() {
-        if old[at] == new[at] {
-            at += 1;
-            continue;
-        }
-        let start = at;
-        let mut end = at + 1;
-        at = end;
-        while at < old.len() && at < end + GAP {
-            if old[at] != new[at] {
-                end = at + 1;
+    let mut next = first_difference(old, new, 0);
+    while let Some(start) = next {
+        let mut end = start + 1;
+        next = loop {
+            match first_difference(old, new, end) {
+                Some(near) if near < end + GAP => end = near + 1,
+                far => break far,
             }
-            at += 1;
-        }
+        };
         patches.push(start as u16, &new[start..end]);
-        at = end;
     }
+}
+
+/// Where two texts of equal length differ first, from a place on.
+#[inline]
+fn first_difference(old: &[u8], new: &[u8], from: usize) -> Option<usize> {
+    let (old, new) = (old.get(from..)?, new.get(from..)?);
+    let ((old_words, old_rest), (new_words, new_rest)) = (old.as_chunks(), new.as_chunks());
+    for (number, (old, new)) in old_words.iter().zip(new_words).enumerate() {
+        let different = u64::from_le_bytes(*old) ^ u64::from_le_bytes(*new);
+        if different != 0 {
+            return Some(from + number * size_of::<u64>() + different.trailing_zeros() as usize / 8);
+        }
+    }
+    let rest = old_rest.iter().zip(new_rest).position(|(old, new)| old != new)?;
+    Some(from + size_of_val(old_words) + rest)
 }

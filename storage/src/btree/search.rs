@@ -184,8 +184,8 @@ impl Tree {
         self.place(mtr, leaf, key)
     }
 
-    /// [`Tree::latch_leaf`] of a key that was found a moment ago: if its page has not changed since, there is nothing
-    /// to search.
+    /// [`Tree::latch_leaf`] of a key that was found a moment ago: if no record of its page has moved since, there is
+    /// nothing to search.
     #[inline]
     pub fn latch_leaf_at<'t>(&'t self, mtr: &mut Mtr<'_>, at: RowPlace, key: &Tuple<'_>) -> Result<Place<'t>> {
         let hint = FrameHint { frame: at.frame, clock: at.clock };

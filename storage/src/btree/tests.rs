@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use format::ids::{IndexId, PageNo, SpaceId};
 use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
 use format::record::{FieldData, FieldLayout, Layout, RecordBuffer};
+use format::redo::Patches;
 
 use super::*;
 use crate::config::Config;
@@ -433,5 +434,26 @@ fn a_crash_leaves_a_whole_tree() {
         for (key, value) in &durable {
             assert_eq!(fixture.get(key).as_ref(), Some(value), "seed {seed}");
         }
+    }
+}
+
+#[test]
+fn patches_are_where_the_bytes_differ() {
+    for seed in 0..2000 {
+        let mut random = Random::new(seed);
+        let old: Vec<u8> = (0..random.below(80)).map(|_| random.below(256) as u8).collect();
+        let rarity = 1 + random.below(20);
+        let new: Vec<u8> = old.iter().map(|byte| byte ^ u8::from(random.below(rarity) == 0)).collect();
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for at in (0..old.len()).filter(|at| old[*at] != new[*at]) {
+            match ranges.last_mut() {
+                Some((_, end)) if at < *end + 4 => *end = at + 1,
+                _ => ranges.push((at, at + 1)),
+            }
+        }
+        let (mut expected, mut patches) = (Patches::new(), Patches::new());
+        ranges.iter().for_each(|(start, end)| expected.push(*start as u16, &new[*start..*end]));
+        change::differences(&old, &new, &mut patches);
+        assert_eq!(patches.bytes(), expected.bytes(), "seed {seed}");
     }
 }

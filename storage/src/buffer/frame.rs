@@ -316,7 +316,7 @@ impl<'p> ExclusiveLatch<'p> {
         self._order = if waited { Latched::waited(page, self) } else { Latched::tried(page, self) };
     }
 
-    /// Invalidates the hints of readers that saw the earlier content.
+    /// Invalidates the hints of those who saw a record in a place where it may not be any more.
     #[inline]
     pub fn advance_clock(&self) {
         let clock = &self.frame().clock;

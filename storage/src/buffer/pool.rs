@@ -256,9 +256,10 @@ impl Pool {
         }))
     }
 
-    /// Whether a frame still has the page of the hint, unchanged. It may get another page at any moment.
+    /// Whether a frame still has the page of the hint, with its records where they were. It may get another page at any
+    /// moment.
     #[inline]
-    fn is_unchanged(&self, page: PageId, hint: FrameHint) -> bool {
+    fn has_same_places(&self, page: PageId, hint: FrameHint) -> bool {
         if hint.frame as usize >= self.frames.count() {
             return false;
         }
@@ -266,10 +267,10 @@ impl Pool {
         frame.holds(page) && frame.clock() == hint.clock
     }
 
-    /// Latches the page in the frame of the hint, if it is there and has not changed.
+    /// Latches the page in the frame of the hint, if it is there and its records are where they were.
     #[inline]
     pub fn reacquire(&self, page: PageId, hint: FrameHint) -> Option<SharedLatch<'_>> {
-        if !self.is_unchanged(page, hint) {
+        if !self.has_same_places(page, hint) {
             return None;
         }
         let _turn = self.frames.turns.begin();
@@ -281,7 +282,7 @@ impl Pool {
     /// The same, exclusively.
     #[inline]
     pub fn reacquire_exclusive(&self, page: PageId, hint: FrameHint) -> Option<ExclusiveLatch<'_>> {
-        if !self.is_unchanged(page, hint) {
+        if !self.has_same_places(page, hint) {
             return None;
         }
         let _turn = self.frames.turns.begin();

@@ -110,6 +110,9 @@ pub struct LockId {
     pub key_hash: u64,
 }
 
+/// The bits in which the hashes of neighbouring keys differ, if they do not in others.
+pub const NEAR_KEYS: u64 = 7;
+
 impl LockId {
     /// The lock of the gap behind the last record of an index.
     pub const fn supremum(index: IndexId) -> LockId {

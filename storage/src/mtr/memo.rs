@@ -27,18 +27,20 @@ pub struct Entry<'s> {
     pub page: PageId,
     pub latch: Latch<'s>,
     pub changed: bool,
+    /// Records may be elsewhere on it than before.
+    pub moved: bool,
     /// The mini-transaction has kept a copy of its earlier content.
     pub kept: bool,
 }
 
 impl<'s> Entry<'s> {
     pub fn shared(page: PageId, latch: SharedLatch<'s>) -> Entry<'s> {
-        Entry { page, latch: Latch::Shared(latch), changed: false, kept: false }
+        Entry { page, latch: Latch::Shared(latch), changed: false, moved: false, kept: false }
     }
 
     #[inline]
     pub fn exclusive(page: PageId, latch: ExclusiveLatch<'s>) -> Entry<'s> {
-        Entry { page, latch: Latch::Exclusive(latch), changed: false, kept: false }
+        Entry { page, latch: Latch::Exclusive(latch), changed: false, moved: false, kept: false }
     }
 }
 

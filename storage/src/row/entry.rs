@@ -14,6 +14,7 @@ use format::record::{Compare, FieldData, FieldLayout, HEADER_BYTES, Layout, Leng
 use super::Table;
 use crate::btree::{self, Overflow};
 use crate::error::{Error, Result};
+use crate::lock::NEAR_KEYS;
 use crate::schema::{FieldColumn, FieldSource, IndexField, SHORT_BYTES};
 use crate::store::Store;
 
@@ -90,15 +91,24 @@ pub(super) fn damaged(cause: format::Error) -> Error {
     Error::corrupt(cause.to_string())
 }
 
-/// A hash of a key, equal for keys that compare equal.
+/// A hash of a key, equal for keys that compare equal. Keys that differ in the last three bits alone, as do neighbours
+/// whose key is a number, have hashes that differ in these bits alone: their locks lie side by side.
 pub fn hash_key(layout: &Layout, key: &[Option<&[u8]>]) -> u64 {
     use std::hash::Hasher;
     let mut hasher = rustc_hash::FxHasher::default();
-    for (field, part) in layout.fields().iter().zip(key) {
+    let mut near = 0;
+    for (number, (field, part)) in layout.fields().iter().zip(key).enumerate() {
         match part {
             None => hasher.write_u8(0),
             Some(bytes) => match field.compare {
-                Compare::Bytes => hasher.write(bytes),
+                Compare::Bytes => match bytes.split_last() {
+                    Some((last, rest)) if number + 1 == key.len() => {
+                        near = u64::from(*last) & NEAR_KEYS;
+                        hasher.write(rest);
+                        hasher.write_u8(last & !NEAR_KEYS as u8);
+                    }
+                    _ => hasher.write(bytes),
+                },
                 Compare::Collation(_) | Compare::Char(_) => {
                     let text = field.compare.text(bytes);
                     hasher.write_u64(text.map_or(0, |(collation, text)| collation.hash(text)));
@@ -112,7 +122,7 @@ pub fn hash_key(layout: &Layout, key: &[Option<&[u8]>]) -> u64 {
             },
         }
     }
-    hasher.finish()
+    hasher.finish() & !NEAR_KEYS | near
 }
 
 /// A hash of a row's key in a unique index, equal for rows whose keys compare equal. `None`: several rows may have it,

@@ -98,13 +98,16 @@ fn change(
         version_of_record(layout, old.bytes(), offsets, &mut before);
         let mut after: Version<'_> = std::mem::take(kept_after);
         after.extend_from_slice(&before);
+        let mut differs = false;
         for (field, place) in table.indexes[0].fields.iter().zip(&mut after) {
             let FieldSource::Column(column) = field.source else { continue };
             if let Some((_, value)) = changes.iter().find(|(changed, _)| *changed == usize::from(column)) {
-                *place = FieldData::from(value.map(|bytes| prefix_of(table, field, bytes)));
+                let value = FieldData::from(value.map(|bytes| prefix_of(table, field, bytes)));
+                differs |= *place != value;
+                *place = value;
             }
         }
-        if before == after {
+        if !differs {
             return Ok(());
         }
         leave_dropped(table, &mut after);

@@ -114,11 +114,12 @@ struct Field {
     bytes: u32,
 }
 
-/// Where a locking read found a row, so that the next change need not search: valid until the page changes.
+/// Where a locking read found a row, so that the next change need not search: valid until records
+/// of the page move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowPlace {
     pub page: PageId,
-    /// The frame in which the page was, and how often its content had changed.
+    /// The frame in which the page was, and how often its records had moved.
     pub frame: u32,
     pub clock: u64,
     pub origin: u16,

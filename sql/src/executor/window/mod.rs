@@ -27,12 +27,11 @@ use format::value::Value;
 use self::file::{FileRows, FileWriter};
 use self::partition::{Partition, Place};
 use self::results::Results;
-use self::row::{KeptRow, Keys, Scratch, Shape, WindowRow};
+use self::row::{KeptRow, Keys, Shape, Values, WindowRow};
 use super::Environment;
 use super::memory::{Account, Purpose};
 use super::sorter::{Record, Sorted, Sorter};
 use crate::error::{Error, Result};
-use crate::expression::record::write_datum;
 use crate::expression::{Datum, EvalContext, Fields};
 use crate::parser::ast::FrameUnit;
 use crate::planner::window::{Bound, Function};
@@ -49,7 +48,8 @@ pub struct Windows<'a> {
     shape: Shape,
     passes: Vec<Pass<'a>>,
     sorter: Sorter<'a, WindowRow>,
-    scratch: Scratch,
+    /// Where rows are made.
+    scratch: Vec<u8>,
 }
 
 /// Functions that want the rows in one order.
@@ -96,18 +96,18 @@ impl<'a> Windows<'a> {
             results_at = next_at;
         }
         let sorter = Sorter::new(environment.memory.account_for(Purpose::Table));
-        Windows { environment, plan: windows, shape, passes, sorter, scratch: Scratch::default() }
+        Windows { environment, plan: windows, shape, passes, sorter, scratch: Vec::new() }
     }
 
     /// Takes a row.
     pub fn add(&mut self, fields: &dyn Fields, context: &EvalContext<'_>) -> Result<()> {
         let Some(pass) = self.passes.first() else { return Err(Error::internal("a window without a function")) };
         let plan = self.plan;
-        let values = |out: &mut Vec<u8>| {
-            plan.kept.iter().for_each(|slot| write_datum(&fields.field(*slot), out));
-            (0..plan.aggregates).for_each(|index| write_datum(&fields.aggregate(index), out));
+        let fill = |out: &mut Values<'_>| {
+            plan.kept.iter().for_each(|slot| out.push(&fields.field(*slot)));
+            (0..plan.aggregates).for_each(|index| out.push(&fields.aggregate(index)));
         };
-        let row = pass.keys.row(fields, values, &mut self.scratch, context)?;
+        let row = pass.keys.row(fields, pass.results_at, fill, &mut self.scratch, context)?;
         self.sorter.push(row, u64::MAX, &|a, b| pass.keys.compare(a, b), context.session)
     }
 
@@ -132,7 +132,7 @@ impl<'a> Windows<'a> {
                 }
                 let row = KeptRow { shape: &shape, kept: &row, results: &of_row, results_at: pass.results_at };
                 let Some(next) = next else { return emit(&row) };
-                let row = next.keys.row(&row, |out| row.write(out), &mut scratch, context)?;
+                let row = next.keys.row(&row, next.results_at, |out| row.write(out), &mut scratch, context)?;
                 next_sorter.push(row, u64::MAX, &|a, b| next.keys.compare(a, b), context.session)?;
                 Ok(true)
             };

@@ -4,11 +4,10 @@
 //!
 //! ```text
 //! 4  where in the key that of the order begins
-//! 4  where the values begin
-//! 4  where the table begins
-//!    value         of the order, if frames are bound by it
-//!    values        slots | aggregates | results of the functions of earlier passes
-//!    table         4 for each value: how far behind the first it begins
+//! 4  where the table ends
+//!    table    4 for each value: where it begins, counted from behind the key
+//!    value    of the order, if frames are bound by it
+//!    values   slots | aggregates | results of the functions of earlier passes
 //! ```
 
 use std::cmp::Ordering;
@@ -19,7 +18,8 @@ use crate::executor::sorter::Record;
 use crate::expression::record::{Source, write_datum};
 use crate::expression::{Datum, EvalContext, Expr, Fields, KeyForm, Keyed};
 
-const HEADER_BYTES: usize = 12;
+const HEADER_BYTES: usize = 8;
+const PLACE_BYTES: usize = 4;
 
 /// What the rows of a statement have in common.
 pub struct Shape {
@@ -42,48 +42,76 @@ pub struct Keys<'a> {
     has_value: bool,
 }
 
-/// Where rows are made.
-#[derive(Default)]
-pub struct Scratch {
-    bytes: Vec<u8>,
-    table: Vec<u32>,
-}
-
 #[derive(Default)]
 pub struct WindowRow(Keyed);
 
 impl WindowRow {
-    fn offset(&self, number: usize) -> usize {
-        u32_at(self.0.rest(), 4 * number).unwrap_or(0)
-    }
-
-    fn part(&self, start: usize, end: usize) -> &[u8] {
-        self.0.rest().get(start..end).unwrap_or_default()
-    }
-
     fn keys(&self) -> (&[u8], &[u8]) {
-        self.0.key().split_at_checked(self.offset(0)).unwrap_or_default()
+        let order_at = u32_at(self.0.rest(), 0).unwrap_or(0);
+        self.0.key().split_at_checked(order_at).unwrap_or_default()
+    }
+
+    fn table_end(&self) -> usize {
+        u32_at(self.0.rest(), PLACE_BYTES).unwrap_or(0)
     }
 
     /// The value of the order.
     pub fn order_value(&self) -> Datum<'_> {
-        Source(self.part(HEADER_BYTES, self.offset(1))).datum().unwrap_or(Datum::Null)
-    }
-
-    fn values(&self) -> &[u8] {
-        self.part(self.offset(1), self.offset(2))
+        self.datum_at(self.table_end())
     }
 
     /// One of the values; NULL if there are not so many.
     fn value(&self, number: usize) -> Datum<'_> {
-        let place = u32_at(self.0.rest(), self.offset(2) + 4 * number);
-        let value = place.and_then(|place| self.values().get(place..));
+        let place_at = HEADER_BYTES + PLACE_BYTES * number;
+        match u32_at(self.0.rest(), place_at) {
+            Some(place) if place_at < self.table_end() => self.datum_at(place),
+            _ => Datum::Null,
+        }
+    }
+
+    fn datum_at(&self, place: usize) -> Datum<'_> {
+        let value = self.0.rest().get(place..);
         value.and_then(|value| Source(value).datum().ok()).unwrap_or(Datum::Null)
     }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<usize> {
     bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize)
+}
+
+/// Appends values to a row that is made.
+pub struct Values<'v> {
+    bytes: &'v mut Vec<u8>,
+    key_bytes: usize,
+    /// Where the place of the next value goes.
+    next: usize,
+}
+
+impl Values<'_> {
+    pub fn push(&mut self, value: &Datum<'_>) {
+        self.put_place(self.bytes.len() - self.key_bytes);
+        write_datum(value, self.bytes);
+    }
+
+    /// Appends all values of another row.
+    pub fn extend(&mut self, row: &WindowRow) {
+        let rest = row.0.rest();
+        let table = rest.get(HEADER_BYTES..row.table_end()).unwrap_or_default();
+        let Some(first) = u32_at(table, 0) else { return };
+        let begin = self.bytes.len() - self.key_bytes;
+        for place in table.as_chunks().0 {
+            let behind_first = (u32::from_le_bytes(*place) as usize).saturating_sub(first);
+            self.put_place(begin + behind_first);
+        }
+        self.bytes.extend_from_slice(rest.get(first..).unwrap_or_default());
+    }
+
+    fn put_place(&mut self, place: usize) {
+        if let Some(slot) = self.bytes.get_mut(self.next..).and_then(<[u8]>::first_chunk_mut) {
+            *slot = (place as u32).to_le_bytes();
+        }
+        self.next += PLACE_BYTES;
+    }
 }
 
 impl Record for WindowRow {
@@ -105,15 +133,15 @@ impl<'a> Keys<'a> {
         Keys { form: KeyForm::of(&by), by, width, has_value }
     }
 
-    /// Makes a row of what `values` appends.
+    /// Makes a row in `bytes`, of `count` values that `fill` appends.
     pub fn row(
         &self,
         fields: &dyn Fields,
-        values: impl FnOnce(&mut Vec<u8>),
-        scratch: &mut Scratch,
+        count: usize,
+        fill: impl FnOnce(&mut Values<'_>),
+        bytes: &mut Vec<u8>,
         context: &EvalContext<'_>,
     ) -> Result<WindowRow> {
-        let Scratch { bytes, table } = scratch;
         bytes.clear();
         let (mut order_at, mut order_value) = (None, None);
         for (number, (expr, descending)) in self.by.iter().enumerate() {
@@ -127,26 +155,19 @@ impl<'a> Keys<'a> {
             }
         }
         let key_bytes = bytes.len();
-        bytes.resize(key_bytes + HEADER_BYTES, 0);
+        let next = key_bytes + HEADER_BYTES;
+        let table_end = HEADER_BYTES + PLACE_BYTES * count;
+        bytes.resize(key_bytes + table_end, 0);
+        let header = [order_at.unwrap_or(key_bytes), table_end];
+        for (place, header) in header.into_iter().zip(bytes[key_bytes..].as_chunks_mut().0) {
+            *header = (place as u32).to_le_bytes();
+        }
         if let Some(value) = order_value {
             write_datum(&value, bytes);
         }
-        let values_at = bytes.len();
-        values(bytes);
-        let table_at = bytes.len();
-        table.clear();
-        let mut source = Source(&bytes[values_at..]);
-        while !source.0.is_empty() {
-            table.push((table_at - values_at - source.0.len()) as u32);
-            source.skip()?;
-        }
-        table.iter().for_each(|place| bytes.extend_from_slice(&place.to_le_bytes()));
+        fill(&mut Values { bytes, key_bytes, next });
         if u32::try_from(bytes.len()).is_err() {
             return Err(Error::memory_exceeded("a row of a window", u32::MAX.into()));
-        }
-        let places = [order_at.unwrap_or(key_bytes), values_at - key_bytes, table_at - key_bytes];
-        for (place, header) in places.into_iter().zip(bytes[key_bytes..].chunks_exact_mut(4)) {
-            header.copy_from_slice(&(place as u32).to_le_bytes());
         }
         Keyed::new(self.form, key_bytes, bytes).map(WindowRow)
     }
@@ -218,9 +239,9 @@ pub struct KeptRow<'k> {
 
 impl KeptRow<'_> {
     /// Appends all values, the results included.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.kept.values());
-        self.results.iter().for_each(|result| write_datum(result, out));
+    pub fn write(&self, out: &mut Values<'_>) {
+        out.extend(self.kept);
+        self.results.iter().for_each(|result| out.push(result));
     }
 }
 

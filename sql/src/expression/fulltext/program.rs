@@ -381,6 +381,14 @@ impl Query {
         if !texts.iter().flatten().any(|text| self.has_a_word(text, analyzer)) {
             return counts;
         }
+        match self.is_spelled_in(texts) {
+            true => self.count_spelled(texts, analyzer, &mut counts),
+            false => self.count_words(texts, analyzer, &mut counts),
+        }
+        counts
+    }
+
+    fn count_words(&self, texts: &[Option<Vec<u8>>], analyzer: &Analyzer, counts: &mut [Counts]) {
         let collation = analyzer.collation();
         let mut exact: Vec<usize> = (0..self.sources.len()).filter(|at| !self.sources[*at].prefix).collect();
         exact.sort_by(|a, b| collation.compare(&self.sources[*a].word, &self.sources[*b].word));
@@ -410,7 +418,35 @@ impl Query {
             let frequency = words.first().map_or(0, |(_, count)| *count);
             counts[at] = Counts { frequency, words: words.len() as u32 };
         }
-        counts
+    }
+
+    /// Whether [`Query::count_spelled`] counts right.
+    fn is_spelled_in(&self, texts: &[Option<Vec<u8>>]) -> bool {
+        let is_spelled = self.spelled.get().is_some_and(Option::is_some);
+        is_spelled
+            && !self.sources.iter().any(|source| source.prefix)
+            && texts.iter().flatten().all(|text| text.is_ascii())
+    }
+
+    /// Counts words that are equal if their letters are, but for their case: the texts' other words need no order.
+    fn count_spelled(&self, texts: &[Option<Vec<u8>>], analyzer: &Analyzer, counts: &mut [Counts]) {
+        let by_case = analyzer.collation().is_bytewise();
+        for text in texts.iter().flatten() {
+            for token in analyzer.tokens(text).filter(|token| analyzer.takes_length(token.chars)) {
+                let word = token.of(text);
+                for (source, counts) in self.sources.iter().zip(&mut *counts) {
+                    let is_it = if by_case { word == &*source.word } else { word.eq_ignore_ascii_case(&source.word) };
+                    if is_it {
+                        *counts = Counts { frequency: counts.frequency.saturating_add(1), words: 1 };
+                    }
+                }
+            }
+        }
+        for (source, counts) in self.sources.iter().zip(counts) {
+            if counts.words > 0 && analyzer.is_stopword(&source.word) {
+                *counts = Counts::default();
+            }
+        }
     }
 }
 
@@ -482,4 +518,36 @@ fn stand_within(texts: &[Option<Vec<u8>>], words: &[&[u8]], distance: u64, analy
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use format::collation::Collation;
+    use format::fulltext::Tokenizer;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn texts(max: usize) -> impl Strategy<Value = String> {
+        let word = "red|Red|blue|BLUE|blues|the|The|a|to|green_1|don't|white";
+        prop::collection::vec(word, 0..max).prop_map(|words| words.join(" "))
+    }
+
+    proptest! {
+        #[test]
+        fn letters_tell_how_often_a_word_is_there(
+            texts in prop::collection::vec(texts(9), 1..3),
+            search in texts(4),
+            name in prop::sample::select(vec!["utf8mb4_bin", "utf8mb4_general_ci", "utf8mb4_0900_as_cs", "latin1_swedish_ci"]),
+        ) {
+            let analyzer = Analyzer::new(&Tokenizer::default(), Collation::by_name(name).unwrap().id);
+            let Ok(query) = Query::compile(search.as_bytes(), MatchMode { boolean: false, expansion: false }, &analyzer) else { return Ok(()) };
+            let texts: Vec<_> = texts.into_iter().map(|text| Some(text.into_bytes())).collect();
+            let mut counts = vec![Counts::default(); query.sources.len()];
+            query.count_words(&texts, &analyzer, &mut counts);
+            prop_assert_eq!(query.count(&texts, &analyzer), counts);
+            let has_some = texts.iter().flatten().any(|text| query.has_a_word(text, &analyzer));
+            prop_assert!(!has_some || query.is_spelled_in(&texts));
+        }
+    }
 }

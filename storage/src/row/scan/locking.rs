@@ -195,6 +195,7 @@ impl Scan {
                     return following(page, self.reverse);
                 }
                 fill(ctx, table, &page, place, &self.columns, row)?;
+                row.place = Some(page.place_of(origin));
                 if let RowLock::Held { id, new: true } = held {
                     self.lock = Some(id);
                 }
@@ -295,6 +296,7 @@ impl Scan {
                     let alive = has_it(&page)?;
                     if alive {
                         fill(ctx, table, &page, origin, &self.columns, row)?;
+                        row.place = Some(page.place_of(position.origin));
                     }
                     drop(page);
                     if let RowLock::Held { id, new: true } = held {
