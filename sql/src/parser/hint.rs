@@ -5,6 +5,7 @@
 //! a warning tells where it is.
 
 use super::ast::{Expr, Hint, HintKind, HintTable, Literal, OrderPlace};
+use super::expression::number;
 use super::lexer::{Kind, Lexer, Token};
 use crate::types::SqlMode;
 
@@ -217,6 +218,10 @@ impl Reader<'_> {
         let text = String::from_utf8_lossy(self.bytes()).into_owned();
         let value = match self.tokens[self.at].kind {
             Kind::Integer => Expr::Literal(Literal::Integer(text.parse().ok()?)),
+            kind @ (Kind::Decimal | Kind::Float) => Expr::Literal(number(kind, text.as_bytes())),
+            Kind::Word if text.starts_with(|first: char| first.is_ascii_digit()) => {
+                Expr::Literal(Literal::Integer(number_with_suffix(&text)?))
+            }
             Kind::Word => Expr::Column(super::ast::ColumnName { database: None, table: None, name: text }),
             Kind::Text => {
                 let inner = text.get(1..text.len().checked_sub(1)?)?.as_bytes().to_vec();
@@ -267,6 +272,13 @@ fn is_known(name: &str) -> bool {
     KNOWN.contains(&name)
         || UNUSED.contains(&name)
         || name.strip_prefix("NO_").is_some_and(|name| NEGATED.contains(&name))
+}
+
+/// `16M`: powers of 1024, which numbers have in hints alone.
+fn number_with_suffix(text: &str) -> Option<u64> {
+    let (last, digits) = (text.bytes().last()?, text.get(..text.len() - 1)?);
+    let place = b"KMGTPE".iter().position(|suffix| *suffix == last.to_ascii_uppercase())?;
+    digits.parse::<u64>().ok()?.checked_mul(1 << (10 * (place + 1)))
 }
 
 fn unquoted(name: &str) -> String {
