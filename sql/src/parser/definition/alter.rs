@@ -227,9 +227,10 @@ impl Parser<'_> {
     fn alter_alter(&mut self) -> Result<AlterAction> {
         if self.take_word("INDEX") || self.take_word("KEY") {
             let name = self.any_name()?;
-            self.take_word("NOT"); // MariaDB: [NOT] IGNORED
+            // MariaDB: [NOT] IGNORED
             let visible = match self.take_any_word(&["VISIBLE", "INVISIBLE", "IGNORED"]) {
                 Some(word) => word == "VISIBLE",
+                None if self.take_words(&["NOT", "IGNORED"]) => true,
                 None => return Err(self.unexpected()),
             };
             return Ok(AlterAction::SetIndexVisible { name, visible });
