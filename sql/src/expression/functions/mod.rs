@@ -208,7 +208,6 @@ pub fn makes_texts(function: &Function) -> bool {
 const UNSUPPORTED: &[&str] = &[
     "binlog_gtid_pos",
     "master_gtid_wait",
-    "validate_password_strength",
     // MariaDB's.
     "sformat",
 ];
