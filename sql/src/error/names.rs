@@ -61,6 +61,10 @@ impl Error {
         Error::new(3125, b"HY000", text)
     }
 
+    pub fn unknown_time_zone(name: &str) -> Error {
+        Error::new(1298, b"HY000", format!("Unknown or incorrect time zone: '{name}'"))
+    }
+
     pub fn not_set_by_hint(name: &str) -> Error {
         Error::new(3637, b"HY000", format!("Variable '{name}' cannot be set using SET_VAR hint."))
     }

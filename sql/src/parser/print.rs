@@ -159,6 +159,11 @@ impl Printer {
                 self.out.push(')');
                 Ok(())
             }
+            Expr::Function { name, args } if name == "at time zone" => {
+                args.iter().try_for_each(|moment| self.expr(moment))?;
+                self.word(" at time zone '+00:00'");
+                Ok(())
+            }
             Expr::JsonValue(value) => {
                 self.word("json_value(");
                 self.expr(&value.document)?;

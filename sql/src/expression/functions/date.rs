@@ -6,7 +6,7 @@
 //! Functions that take a date apart accept zero parts (`YEAR('0000-00-00')` is 0); functions that count days do
 //! not, and give NULL.
 
-use format::value::{Date, DateTime, Decimal, Interval, Time, Zone, parse_datetime, parse_time};
+use format::value::{Date, DateTime, Decimal, Interval, Time, Value, Zone, parse_datetime, parse_time};
 
 use super::{Call, Function, Typing, date_format, not_null, typings};
 use crate::error::{Error, Result};
@@ -48,6 +48,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("unix_timestamp", (0, 1), unix_timestamp_type, unix_timestamp),
     Function::new("from_unixtime", (1, 2), from_unixtime_type, from_unixtime),
     Function::new("convert_tz", (3, 3), convert_tz_type, convert_tz),
+    Function::new("at time zone", (1, 1), at_time_zone_type, at_time_zone),
     Function::new("makedate", (2, 2), typings::date, makedate),
     Function::new("maketime", (3, 3), maketime_type, maketime),
     Function::new("sec_to_time", (1, 1), sec_to_time_type, sec_to_time),
@@ -87,7 +88,7 @@ fn seven_digits(_: &mut Typing<'_>) -> Result<TypeInfo> {
 /// moment; all six of other strings and doubles.
 pub(super) fn fsp_of(arg: &Expr) -> u8 {
     match &arg.node {
-        Node::Constant(format::value::Value::Bytes(text)) => {
+        Node::Constant(Value::Bytes(text)) => {
             let point = text.iter().rposition(|byte| *byte == b'.');
             let count = point.map_or(0, |point| text[point + 1..].iter().take_while(|b| b.is_ascii_digit()).count());
             match parse_datetime(text).flags.invalid && parse_time(text).flags.invalid {
@@ -455,6 +456,29 @@ fn convert_tz<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         return Ok(Datum::DateTime(moment));
     }
     Ok(DateTime::from_unix_micros(micros, to).map_or(Datum::Null, Datum::DateTime))
+}
+
+/// Takes moments: columns of that type, and literals.
+fn at_time_zone_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let moment = &typing.args[0];
+    let is_literal = matches!(moment.node, Node::Constant(Value::DateTime(_)));
+    if !is_literal && !matches!(moment.ty.kind, Kind::Timestamp | Kind::Null) {
+        return Err(Error::new(3998, b"22018", "Cannot cast value to TIMESTAMP WITH TIME ZONE.".to_owned()));
+    }
+    Ok(TypeInfo::datetime(fsp_of(moment)))
+}
+
+/// A moment as UTC. The zero timestamp has no zone.
+fn at_time_zone<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let moment = not_null!(call.datetime(0, Zeros::Allowed)?);
+    if moment.date.has_zero_part() {
+        return Ok(Datum::DateTime(moment));
+    }
+    let micros = moment.to_unix_micros(call.context.zone);
+    if !(0..(UNIX_SECONDS_MAX + 1) * MICROS_PER_SECOND).contains(&micros) {
+        return Ok(Datum::Null);
+    }
+    Ok(DateTime::from_unix_micros(micros, Zone::UTC).map_or(Datum::Null, Datum::DateTime))
 }
 
 // ------------------------------------------------------------ making dates

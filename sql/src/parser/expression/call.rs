@@ -333,6 +333,9 @@ impl Parser<'_> {
     fn cast(&mut self) -> Result<Expr> {
         self.expect_symbol("(")?;
         let expr = self.boxed_expr()?;
+        if self.take_words(&["AT", "TIME", "ZONE"]) {
+            return self.cast_at_utc(*expr);
+        }
         self.expect_word("AS")?;
         let to = self.cast_type()?;
         let is_array = self.take_word("ARRAY");
@@ -340,6 +343,23 @@ impl Parser<'_> {
         if is_array {
             return Ok(Expr::CastArray { expr, to });
         }
+        Ok(Expr::Cast { expr, to })
+    }
+
+    /// CAST(moment AT TIME ZONE [INTERVAL] '+00:00' AS DATETIME): UTC is the only zone that MySQL has here.
+    fn cast_at_utc(&mut self, moment: Expr) -> Result<Expr> {
+        let is_interval = self.take_word("INTERVAL");
+        let zone = self.text()?;
+        self.expect_word("AS")?;
+        if !self.is_word_at(0, "DATETIME") {
+            return Err(self.unexpected());
+        }
+        let to = self.cast_type()?;
+        self.expect_symbol(")")?;
+        if zone != "+00:00" && (is_interval || zone != "UTC") {
+            return Err(Error::unknown_time_zone(&zone));
+        }
+        let expr = Box::new(Expr::Function { name: "at time zone".into(), args: vec![moment] });
         Ok(Expr::Cast { expr, to })
     }
 

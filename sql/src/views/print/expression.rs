@@ -159,6 +159,10 @@ impl Printer<'_> {
                 }
                 _ => return Err(unknown("GET_FORMAT")),
             },
+            Expr::Function { name, args } if name == "at time zone" => {
+                args.iter().try_for_each(|moment| self.expr(moment))?;
+                self.put(" at time zone '+00:00'");
+            }
             Expr::Function { name, args } => self.call(name, &args.iter().collect::<Vec<_>>())?,
             Expr::Sequence(call) => {
                 self.put(call.function.name());
