@@ -24,6 +24,12 @@ pub struct Locale {
     pub groups: Option<(u8, usize)>,
 }
 
+impl PartialEq for Locale {
+    fn eq(&self, other: &Locale) -> bool {
+        self.name == other.name
+    }
+}
+
 impl std::fmt::Debug for Locale {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)

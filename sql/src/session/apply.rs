@@ -312,7 +312,7 @@ impl Session {
             None => (Value::Null, TypeInfo::NULL),
             Some(value) => user_value(value)?,
         };
-        self.state.user_variables.borrow_mut().insert(name, (value, ty));
+        self.state.assign(name, value, ty);
         Ok(())
     }
 

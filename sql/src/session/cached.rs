@@ -54,6 +54,8 @@ pub struct CachedPlan {
     pub parameter_count: usize,
     /// Nothing in it depends on the current execution.
     pub is_cacheable: bool,
+    /// It reads variables, whose types it was planned for: those of this count of SETs.
+    pub(super) variables: Option<u64>,
     /// The number of its text's digest, if digests are counted.
     pub(super) digest: Option<u32>,
     pub(super) uses: Uses,
@@ -102,9 +104,10 @@ pub struct PreparedStatement {
     pub(super) variables: Option<(Vec<(String, Expr)>, bool)>,
     pub statement: Statement,
     pub parameters: usize,
-    pub(super) plan: Option<Box<CachedPlan>>,
-    /// The kinds of the values that the plan was made for.
-    pub(super) kinds: Vec<u8>,
+    /// Its plans, and the kinds of the values that each was made for: a parameter that is NULL now and then, or has now
+    /// more digits and now fewer, is planned for each once.
+    pub(super) plans: Vec<(Box<[u8]>, Box<CachedPlan>)>,
+    /// The plans are of this generation.
     pub(super) generation: u64,
     pub(super) source: Vec<u8>,
     /// The number of its digest, as of this generation.

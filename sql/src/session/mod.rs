@@ -65,6 +65,7 @@ mod locks;
 mod log;
 mod measure;
 mod plan;
+mod plans;
 mod privileges;
 mod privileges_shown;
 mod profiling;
@@ -118,8 +119,9 @@ use crate::variables::{SessionVariables, TimeZone};
 
 pub use apply::{MARIADB_MODES, branch_statement};
 pub use backup::NAMED_FILES;
-use cached::{CachedPlan, PreparedStatement};
+use cached::PreparedStatement;
 pub use event::EventRun;
+use plans::Plans;
 use state::{State, View};
 pub use targets::{Targets, targets};
 
@@ -131,8 +133,6 @@ pub struct Prepared {
     pub warnings: u16,
 }
 
-/// Plans kept per session; when there are more, all are dropped.
-const PLANS_MAX: usize = 512;
 /// The plan of a longer text is not kept: such statements carry data, and seldom come twice.
 const PLAN_KEY_BYTES_MAX: usize = 16 << 10;
 
@@ -201,7 +201,7 @@ pub struct Session {
     has_read_lock: bool,
     /// SET TRANSACTION for the next transaction alone.
     next_transaction: transaction::Characteristics,
-    plans: FxHashMap<Box<[u8]>, Option<Box<CachedPlan>>>,
+    plans: Plans,
     measure: measure::Measure,
     normalized: Normalized,
     prepared: FxHashMap<u32, Option<Box<PreparedStatement>>>,
@@ -300,7 +300,7 @@ impl Session {
             creating: None,
             has_read_lock: false,
             next_transaction: transaction::Characteristics::default(),
-            plans: FxHashMap::default(),
+            plans: Plans::default(),
             measure,
             normalized: Normalized::default(),
             prepared: FxHashMap::default(),
@@ -378,7 +378,10 @@ impl Session {
             let Some(parsed) = parsed else {
                 // A text of comments alone is a statement that does nothing; tools send those for other servers.
                 match first && is_blank(text) {
-                    true => self.fail(Error::empty_query(), sink),
+                    true => {
+                        self.begin_statement();
+                        self.fail(Error::empty_query(), sink);
+                    }
                     false if first => {
                         self.begin_statement();
                         self.finish(&Done::default(), false, sink);
@@ -392,6 +395,7 @@ impl Session {
             if more && !self.multi_statements {
                 // The second statement is a syntax error where only one is allowed.
                 let near = String::from_utf8_lossy(behind).trim_start().to_owned();
+                self.begin_statement();
                 return self.fail(Error::syntax(&near, 1), sink);
             }
             let own = &rest[parsed.source.clone()];
@@ -474,26 +478,26 @@ impl Session {
             // A program inside of a statement has created or dropped a temporary table.
             self.forget_plans();
         }
-        if let Some(slot) = self.plans.get_mut(normalized.key())
-            && let Some(mut plan) = slot.take().filter(|plan| !plan.is_outdated())
-        {
+        if let Some(mut plan) = self.plans.take(normalized.key()).filter(|plan| self.is_current(plan)) {
             self.status.add(Counter::PlanCacheHits, 1);
             self.follow_digest(&mut plan.digest, text);
             let outcome = self.run_plan(&mut plan, &normalized.literals, more, sink);
             if outcome != cached::Outcome::Stale {
-                // A SET in a function may have emptied the cache meanwhile; then this plan is dropped, too.
-                if let Some(slot) = self.plans.get_mut(normalized.key()) {
-                    *slot = Some(plan);
-                }
-                return;
+                return self.plans.give_back(normalized.key(), plan);
             }
             self.plans.remove(normalized.key());
         }
         self.status.add(Counter::PlanCacheMisses, 1);
         let parsed = match parser::parse_first(normalized.sql(), self.variables.settings.sql_mode) {
             Ok((Some(parsed), _)) => parsed,
-            Ok((None, _)) => return self.fail(Error::empty_query(), sink),
-            Err(error) => return self.fail(error, sink),
+            Ok((None, _)) => {
+                self.begin_statement();
+                return self.fail(Error::empty_query(), sink);
+            }
+            Err(error) => {
+                self.begin_statement();
+                return self.fail(error, sink);
+            }
         };
         self.begin_statement();
         let literals = &normalized.literals;
@@ -515,10 +519,7 @@ impl Session {
         };
         if plan.is_cacheable && normalized.key().len() <= PLAN_KEY_BYTES_MAX {
             self.follow_digest(&mut plan.digest, text);
-            if self.plans.len() >= PLANS_MAX {
-                self.plans.clear();
-            }
-            self.plans.insert(normalized.key().into(), Some(plan));
+            self.plans.insert(normalized.key(), plan);
         }
     }
 
@@ -528,6 +529,11 @@ impl Session {
         self.measure.forget_texts();
         self.change_names();
         self.plans_generation = self.generation.get();
+    }
+
+    /// What the plans inside of programs belong to.
+    fn programs_generation(&self) -> u64 {
+        self.generation.get() + self.state.variables_generation.get()
     }
 
     /// Names mean something else from here on: plans of before are not used again.
@@ -540,6 +546,7 @@ impl Session {
         if parsed.parameters > 0 {
             let near = String::from_utf8_lossy(text).into_owned();
             let at = near.find('?').unwrap_or(0);
+            self.begin_statement();
             self.fail(Error::syntax(&near[at..], 1), sink);
             return false;
         }
@@ -723,7 +730,8 @@ impl Session {
         self.instance.user_locks.release_all(self.process.id);
         let database = self.state.database.take();
         let (user, host) = (std::mem::take(&mut self.state.user), std::mem::take(&mut self.state.host));
-        self.state = State { database, user, host, ..State::new() };
+        let variables_generation = self.state.variables_generation.take();
+        self.state = State { database, user, host, variables_generation: variables_generation.into(), ..State::new() };
         self.variables = SessionVariables::new(&self.instance.variables);
         self.warnings.clear();
         self.prepared.clear();

@@ -37,6 +37,9 @@ use crate::sequences;
 use crate::status::Counter;
 use crate::types::TypeInfo;
 
+/// Plans that a prepared statement keeps, for values of several kinds.
+const PLANS_OF_A_STATEMENT: usize = 4;
+
 impl Session {
     /// Plans a query or a change; None for other statements.
     pub(super) fn plan(
@@ -185,6 +188,7 @@ impl Session {
     ) -> Result<Option<Box<CachedPlan>>> {
         // Before the triggers are looked at: what changes behind it is seen when the plan runs.
         let definitions_version = self.instance.engine.definitions_version();
+        let variables_read = self.state.variables_read.get();
         let view = self.view_in(surroundings);
         let (client, connection) = surroundings.literals;
         let client = collation(client).charset;
@@ -295,6 +299,8 @@ impl Session {
             definitions,
             parameter_count,
             is_cacheable,
+            variables: (self.state.variables_read.get() != variables_read)
+                .then(|| self.state.variables_generation.get()),
             digest: None,
             uses,
             counter,
@@ -738,12 +744,12 @@ impl Session {
         let id = self.next_prepared;
         self.next_prepared = self.next_prepared.wrapping_add(1).max(1);
         let plan = plan.filter(|plan| parsed.parameters == 0 && plan.is_cacheable);
+        let plans = plan.into_iter().map(|plan| (Box::default(), plan)).collect();
         let statement = PreparedStatement {
             variables,
             statement,
             parameters: parsed.parameters,
-            plan,
-            kinds: Vec::new(),
+            plans,
             generation: self.generation.get(),
             source: text.to_vec(),
             digest: None,
@@ -844,27 +850,44 @@ impl Session {
                 Err(error) => self.fail(error, sink),
             };
         }
-        // The plan fits if the values are of the kinds that it was made for.
-        let fits = prepared.generation == self.generation.get()
-            && prepared.kinds.len() == parameters.len()
-            && prepared.kinds.iter().zip(parameters).all(|(kind, value)| *kind == parameter_kind(value));
-        if !fits || prepared.plan.as_ref().is_some_and(|plan| plan.is_outdated()) {
-            prepared.plan = None;
+        if prepared.generation != self.generation.get() {
+            prepared.plans.clear();
+            prepared.generation = self.generation.get();
         }
-        if let Some(plan) = &mut prepared.plan {
-            self.status.add(Counter::PlanCacheHits, 1);
-            if self.run_plan(plan, parameters, more, sink) == Outcome::Answered {
-                return;
+        // A plan fits if the values are of the kinds that it was made for.
+        let fits = |kinds: &[u8]| {
+            kinds.len() == parameters.len()
+                && kinds.iter().zip(parameters).all(|(kind, value)| *kind == parameter_kind(value))
+        };
+        if let Some(at) = prepared.plans.iter().position(|(kinds, _)| fits(kinds)) {
+            // The latest one is the first.
+            prepared.plans.swap(0, at);
+            let plan = &mut prepared.plans[0].1;
+            if self.is_current(plan) {
+                self.status.add(Counter::PlanCacheHits, 1);
+                if self.run_plan(plan, parameters, more, sink) == Outcome::Answered {
+                    return;
+                }
+                self.status.add(Counter::ComStmtReprepare, 1);
             }
-            self.status.add(Counter::ComStmtReprepare, 1);
+            prepared.plans.swap_remove(0);
         }
-        prepared.kinds = parameters.iter().map(parameter_kind).collect();
-        prepared.generation = self.generation.get();
+        self.status.add(Counter::PlanCacheMisses, 1);
         self.begin_statement();
         match self.plan_and_run(&prepared.statement, prepared.parameters, parameters, more, sink) {
-            Ok(plan) => prepared.plan = plan.filter(|plan| plan.is_cacheable),
+            Ok(Some(plan)) if plan.is_cacheable && prepared.generation == self.generation.get() => {
+                prepared.plans.truncate(PLANS_OF_A_STATEMENT - 1);
+                let kinds = parameters.iter().map(parameter_kind).collect();
+                prepared.plans.insert(0, (kinds, plan));
+            }
+            Ok(_) => {}
             Err(error) => self.fail(error, sink),
         }
+    }
+
+    /// Whether a plan is still as it would be made.
+    pub(super) fn is_current(&self, plan: &CachedPlan) -> bool {
+        !plan.is_outdated() && plan.variables.is_none_or(|variables| variables == self.state.variables_generation.get())
     }
 
     /// Plans a statement and runs it; None = it is of no kind that is planned. The plan can be kept.

@@ -22,7 +22,21 @@ enum Ready {
 }
 
 impl Session {
+    /// What SET does not change, and what only runs look at, leaves the plans that the session keeps.
     pub(super) fn set(&mut self, items: &[SetItem]) -> Result<()> {
+        let before = self.variables.settings.clone();
+        let mut keeps_plans = true;
+        let set = self.set_items(items, &mut keeps_plans);
+        if items.iter().any(|item| !matches!(item, SetItem::User { .. })) {
+            self.state.variables_changed();
+        }
+        if set.is_err() || !keeps_plans || !self.variables.settings.plans_like(&before) {
+            self.forget_plans();
+        }
+        set
+    }
+
+    fn set_items(&mut self, items: &[SetItem], keeps_plans: &mut bool) -> Result<()> {
         // All values are worked out before the first variable gets its own: SET @a = @b, @b = @a swaps. Where a system
         // variable does not take its value, none is set.
         let mut values = Vec::with_capacity(items.len());
@@ -44,11 +58,16 @@ impl Session {
         }
         for (item, value) in items.iter().zip(values) {
             match (item, value) {
-                (SetItem::User { name, .. }, Ready::User(value)) => {
-                    self.state.user_variables.borrow_mut().insert(name.to_lowercase(), value);
+                (SetItem::User { name, .. }, Ready::User((value, ty))) => {
+                    self.state.assign(name.to_lowercase(), value, ty);
                     self.state_changed();
                 }
-                (SetItem::System { scope, name, .. }, Ready::System(value)) => self.set_system(*scope, name, value)?,
+                (SetItem::System { scope, name, .. }, Ready::System(value)) => {
+                    let before = self.variables.select(&self.instance.variables, name, false).ok();
+                    self.set_system(*scope, name, value)?;
+                    let is_kept = before == self.variables.select(&self.instance.variables, name, false).ok();
+                    *keeps_plans &= is_kept || crate::variables::is_read_by_runs_alone(name);
+                }
                 (SetItem::Names { charset, collation }, _) => {
                     self.set_names(charset.as_deref(), collation.as_deref())?
                 }
@@ -62,7 +81,6 @@ impl Session {
                 _ => return Err(Error::internal("a variable without its value")),
             }
         }
-        self.forget_plans();
         Ok(())
     }
 
@@ -367,7 +385,6 @@ impl Session {
         if is_global && name == "event_scheduler" {
             self.instance.events.ring();
         }
-        self.forget_plans();
         Ok(())
     }
 

@@ -30,6 +30,8 @@ use crate::variables::SessionVariables;
 /// The facts that functions ask for; in cells, for they change while expressions are evaluated.
 pub struct State {
     pub user_variables: RefCell<FxHashMap<String, (Value, TypeInfo)>>,
+    /// Counts the changes of variables after which a plan that reads one may be another: of a type, of a system variable.
+    pub variables_generation: Cell<u64>,
     /// What the client says beside the statement.
     pub query_attributes: Vec<(String, Value)>,
     pub database: Option<String>,
@@ -66,6 +68,8 @@ pub struct State {
     pub in_transaction: Cell<bool>,
     /// What the statement's expressions hold.
     pub memory: Memory,
+    /// How often expressions have read user variables and system variables.
+    pub variables_read: Cell<u64>,
     /// LASTVAL(): the numbers that sequences gave last, by their tables.
     pub last_values: RefCell<FxHashMap<u64, i64>>,
 }
@@ -74,6 +78,7 @@ impl State {
     pub fn new() -> State {
         State {
             user_variables: RefCell::default(),
+            variables_generation: Cell::new(0),
             query_attributes: Vec::new(),
             database: None,
             user: String::new(),
@@ -97,8 +102,24 @@ impl State {
             order: Arc::default(),
             in_transaction: Cell::new(false),
             memory: Memory::default(),
+            variables_read: Cell::new(0),
             last_values: RefCell::default(),
         }
+    }
+}
+
+impl State {
+    /// A user variable gets a value.
+    pub fn assign(&self, name: String, value: Value, ty: TypeInfo) {
+        let before = self.user_variables.borrow_mut().insert(name, (value, ty));
+        // Only what is shown depends on a length.
+        if before.is_none_or(|(_, before)| TypeInfo { length: ty.length, ..before } != ty) {
+            self.variables_changed();
+        }
+    }
+
+    pub fn variables_changed(&self) {
+        self.variables_generation.set(self.variables_generation.get() + 1);
     }
 }
 
@@ -115,6 +136,7 @@ pub struct View<'a> {
 
 impl SessionState for View<'_> {
     fn user_variable(&self, name: &str) -> Option<(Value, TypeInfo)> {
+        self.state.variables_read.set(self.state.variables_read.get() + 1);
         self.state.user_variables.borrow().get(&name.to_lowercase()).cloned()
     }
 
@@ -150,10 +172,11 @@ impl SessionState for View<'_> {
             value if ty.is_geometry() => (value, TypeInfo { kind: Kind::Text, ..ty }),
             value => with_own_digits(value, ty),
         };
-        self.state.user_variables.borrow_mut().insert(name.to_lowercase(), (value, ty.stored()));
+        self.state.assign(name.to_lowercase(), value, ty.stored());
     }
 
     fn system_variable(&self, scope: Option<VariableScope>, name: &str) -> Result<Value> {
+        self.state.variables_read.set(self.state.variables_read.get() + 1);
         let name = name.to_ascii_lowercase();
         match (name.as_str(), &self.instance.log) {
             ("gtid_owned", Some(log)) if scope == Some(VariableScope::Global) => {

@@ -326,7 +326,6 @@ impl Session {
             }
             _ => self.next_transaction.read_only = Some(variables.settings.transaction_read_only),
         }
-        self.forget_plans();
         Ok(())
     }
 
@@ -358,7 +357,6 @@ impl Session {
             }
             self.next_transaction.isolation = isolation.map(isolation_of).or(self.next_transaction.isolation);
             self.next_transaction.read_only = read_only.or(self.next_transaction.read_only);
-            self.forget_plans();
             return Ok(());
         };
         let level = isolation.map(|isolation| match isolation {
@@ -381,7 +379,7 @@ impl Session {
                 _ => self.instance.variables.set(name, &value)?,
             };
         }
-        self.forget_plans();
+        self.state.variables_changed();
         Ok(())
     }
 }

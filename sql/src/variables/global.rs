@@ -114,6 +114,11 @@ impl GlobalVariables {
         let (value, notice) = variable.kind.accept(variable, given)?;
         let value = Settings::check(variable, value)?;
         let no_effect = variable.no_effect_of(&value);
+        let utf8mb4 = self.snapshot().settings.utf8mb4_collation;
+        if let Some((partner, collation)) = settings::collation_brought(variable.name, &value, utf8mb4) {
+            let partner = names::index_of(partner).expect("a listed variable");
+            self.change(partner, collation)?;
+        }
         self.change(index, value)?;
         Ok(notice.into_iter().chain(no_effect).chain(self.packet_below_buffer(variable)).collect())
     }

@@ -64,6 +64,8 @@ pub use names::{find, find_by_prefix, names, nearest};
 pub use origins::{Origin, Origins};
 pub use payload_rules::PayloadRules;
 pub use session::SessionVariables;
-pub use settings::{Completion, RowImages, Settings, TimeZone, TrackedGtids, TrackedTransaction, mode_text};
+pub use settings::{
+    Completion, RowImages, Settings, TimeZone, TrackedGtids, TrackedTransaction, is_read_by_runs_alone, mode_text,
+};
 pub use statement_logs::StatementLogs;
 pub use variable::{Notice, Reach, Variable};

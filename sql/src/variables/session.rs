@@ -60,6 +60,10 @@ impl SessionVariables {
         let (value, notice) = variable.kind.accept(variable, given)?;
         let value = Settings::check(variable, value)?;
         let no_effect = variable.no_effect_of(&value);
+        let brought = settings::collation_brought(variable.name, &value, self.settings.utf8mb4_collation);
+        if let Some((partner, collation)) = brought {
+            self.fill_in(partner, collation);
+        }
         self.store(index, value);
         Ok(notice.into_iter().chain(no_effect).collect())
     }

@@ -21,7 +21,7 @@ const ENGINES: &[(&str, &str)] =
 
 /// What the executor reads instead of looking names up. Kept up to date by
 /// [`super::SessionVariables::set`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     pub autocommit: bool,
     pub profiling: bool,
@@ -255,7 +255,54 @@ impl Default for Settings {
     }
 }
 
+/// The variables that [`Settings::plans_like`] leaves out, and those of the statement to come.
+const READ_BY_RUNS_ALONE: &[&str] = &[
+    "autocommit",
+    "completion_type",
+    "identity",
+    "innodb_lock_wait_timeout",
+    "insert_id",
+    "interactive_timeout",
+    "last_insert_id",
+    "lock_wait_timeout",
+    "long_query_time",
+    "max_execution_time",
+    "net_read_timeout",
+    "net_write_timeout",
+    "timestamp",
+    "transaction_isolation",
+    "transaction_read_only",
+    "tx_isolation",
+    "tx_read_only",
+    "wait_timeout",
+];
+
+/// Whether no plan depends on a variable, unless an expression in it reads the variable.
+pub fn is_read_by_runs_alone(name: &str) -> bool {
+    READ_BY_RUNS_ALONE.iter().any(|other| name.eq_ignore_ascii_case(other))
+}
+
 impl Settings {
+    /// Whether statements are planned alike with other settings: those that only their runs look at may differ.
+    pub fn plans_like(&self, other: &Settings) -> bool {
+        let other = Settings {
+            autocommit: self.autocommit,
+            completion_type: self.completion_type,
+            isolation: self.isolation,
+            transaction_read_only: self.transaction_read_only,
+            row_lock_wait_seconds: self.row_lock_wait_seconds,
+            metadata_lock_wait_seconds: self.metadata_lock_wait_seconds,
+            max_execution_ms: self.max_execution_ms,
+            wait_timeout_seconds: self.wait_timeout_seconds,
+            interactive_timeout_seconds: self.interactive_timeout_seconds,
+            net_read_timeout_seconds: self.net_read_timeout_seconds,
+            net_write_timeout_seconds: self.net_write_timeout_seconds,
+            long_query_us: self.long_query_us,
+            ..other.clone()
+        };
+        *self == other
+    }
+
     /// The character set that statements are in, by its default collation: the client's, unless they were brought to
     /// UTF-8 (`parser::multibyte`).
     pub fn statement_charset(&self) -> CollationId {
@@ -349,7 +396,7 @@ impl Settings {
                 }
                 Some(TimeZone::System) => named("SYSTEM"),
                 Some(TimeZone::Zone(_)) => Ok(value),
-                None => Err(Error::new(1298, b"HY000", format!("Unknown or incorrect time zone: '{given}'"))),
+                None => Err(Error::unknown_time_zone(&given)),
             },
             _ => Ok(value),
         }
@@ -472,6 +519,19 @@ fn set_charset(field: &mut CollationId, value: &Value, utf8mb4: CollationId) {
     {
         *field = found.collation_given(utf8mb4);
     }
+}
+
+/// A character set that a SET names brings its default collation along, also where it is the one that was set: the variable
+/// of the collation, and that.
+pub(super) fn collation_brought(name: &str, value: &Value, utf8mb4: CollationId) -> Option<(&'static str, Value)> {
+    let partner = match name {
+        "character_set_connection" => "collation_connection",
+        "character_set_database" => "collation_database",
+        "character_set_server" => "collation_server",
+        _ => return None,
+    };
+    let brought = Charset::by_name(&text(value))?.collation_given(utf8mb4);
+    Some((partner, Value::Bytes(collation::collation(brought).name.as_bytes().to_vec())))
 }
 
 fn set_collation(field: &mut CollationId, value: &Value) {

@@ -171,7 +171,7 @@ impl<'p> Run<'_, 'p> {
         if session.programs.running(&definition) as u64 > limit {
             return Err(Error::recursion_limit(limit, &call.name.name));
         }
-        let generation = session.generation.get();
+        let generation = session.programs_generation();
         let account = self.surroundings().rights.account.clone();
         let mut unit = session.programs.take(&definition, None, &account, generation)?;
         let compiled = unit.compiled.clone();

@@ -95,7 +95,8 @@ impl Programs for Runner<'_> {
         }
         let invoker = self.invoker(context);
         let rights = invoker.as_deref().unwrap_or(&session.rights);
-        let mut unit = session.programs.take(&function.definition, None, &rights.account, session.generation.get())?;
+        let mut unit =
+            session.programs.take(&function.definition, None, &rights.account, session.programs_generation())?;
         let compiled = unit.compiled.clone();
         let rights = session.routine_rights(&compiled, rights)?.or(invoker);
         let mut frame = vec![Value::Null; compiled.locals.len()];
@@ -120,7 +121,7 @@ impl Programs for Runner<'_> {
         let invoker = self.invoker(context);
         let rights = invoker.as_deref().unwrap_or(&session.rights);
         let account = &rights.account;
-        let mut unit = session.programs.take(trigger, Some(rows.table), account, session.generation.get())?;
+        let mut unit = session.programs.take(trigger, Some(rows.table), account, session.programs_generation())?;
         let compiled = unit.compiled.clone();
         let rights = session.program_rights(compiled.definer.as_ref(), rights)?;
         let rights_now = rights.as_deref().unwrap_or(&session.rights);

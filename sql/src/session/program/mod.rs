@@ -282,7 +282,7 @@ impl Session {
             bytes: routine.encode(),
         });
         self.limited_in_time(0, |session| {
-            let mut unit = session.programs.take(&definition, None, &account, session.generation.get())?;
+            let mut unit = session.programs.take(&definition, None, &account, session.programs_generation())?;
             let compiled = unit.compiled.clone();
             session.programs.enter(&compiled)?;
             let frame = vec![Value::Null; compiled.locals.len()];
@@ -300,7 +300,7 @@ impl Session {
     /// Runs the body of an event.
     pub(super) fn run_program(&mut self, definition: &Arc<Definition>) -> Result<()> {
         let account = self.rights.account.clone();
-        let mut unit = self.programs.take(definition, None, &account, self.generation.get())?;
+        let mut unit = self.programs.take(definition, None, &account, self.programs_generation())?;
         let compiled = unit.compiled.clone();
         self.programs.enter(&compiled)?;
         let outside = self.enter_procedure(&compiled, None);

@@ -50,7 +50,7 @@ impl Session {
     ) -> Result<()> {
         self.check_not_creating()?;
         self.refresh_rights();
-        if let Some(mut plan) = kept.take().filter(|plan| !plan.is_outdated())
+        if let Some(mut plan) = kept.take().filter(|plan| self.is_current(plan))
             && self.run_plan(&mut plan, values, true, sink) == Outcome::Answered
         {
             *kept = Some(plan);
@@ -79,7 +79,7 @@ impl Session {
         reads: ReadMode,
     ) -> Result<()> {
         loop {
-            let (plan, is_new) = match kept.take() {
+            let (plan, is_new) = match kept.take().filter(|plan| self.is_current(plan)) {
                 Some(plan) => (plan, false),
                 None => {
                     let plan = self.plan_in(trx, surroundings, statement, values.len(), values, types, reads)?;

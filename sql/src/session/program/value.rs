@@ -141,14 +141,14 @@ impl<'p> Run<'_, 'p> {
     }
 
     pub fn take_slot(&mut self, at: usize) -> Slot {
-        let generation = self.session().generation.get();
+        let generation = self.session().programs_generation();
         let Some(unit) = &mut self.unit else { return Slot::Empty };
         unit.follow(generation);
         unit.slots.get_mut(at).map(std::mem::take).unwrap_or_default()
     }
 
     pub fn give_slot(&mut self, at: usize, slot: Slot) {
-        let generation = self.session().generation.get();
+        let generation = self.session().programs_generation();
         if let Some(unit) = &mut self.unit
             && unit.generation == generation
             && let Some(place) = unit.slots.get_mut(at)
