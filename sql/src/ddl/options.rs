@@ -429,7 +429,7 @@ fn forget(options: &mut TableOptions, name: &str) {
 }
 
 /// Engines of tables that lose nothing when InnoDB has them.
-const TAKEN_AS_INNODB: [&str; 4] = ["MyISAM", "Aria", "MEMORY", "HEAP"];
+const TAKEN_AS_INNODB: [&str; 6] = ["MyISAM", "Aria", "MEMORY", "HEAP", "ARCHIVE", "CSV"];
 
 /// ENGINE=: every table is an InnoDB table. It is a note for tables that are that and more, as old dumps have them; other
 /// names are substituted where sql_mode allows it.
