@@ -159,6 +159,14 @@ impl Printer<'_> {
                 }
                 _ => return Err(unknown("GET_FORMAT")),
             },
+            Expr::Function { name, args } if name == "member of" => {
+                let [value, array] = args.as_slice() else { return Err(unknown("MEMBER OF")) };
+                self.put("(");
+                self.expr(value)?;
+                self.put(" member of (");
+                self.expr(array)?;
+                self.put("))");
+            }
             Expr::Function { name, args } if name == "at time zone" => {
                 args.iter().try_for_each(|moment| self.expr(moment))?;
                 self.put(" at time zone '+00:00'");
