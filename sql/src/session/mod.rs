@@ -92,7 +92,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use format::binlog::FormatDescription;
-use format::collation::{Charset, CollationId, collation};
+use format::collation::{Charset, CollationId, collation, convert};
 use format::packet::ColumnDefinition;
 use format::packet::status as flags;
 use format::value::{Value, Zone};
@@ -115,7 +115,7 @@ use crate::result::{OkSummary, ResultSink};
 use crate::row_log::RowLog;
 use crate::status::{Counter, SessionStatus};
 use crate::types::{SqlMode, TypeInfo};
-use crate::variables::{SessionVariables, TimeZone};
+use crate::variables::{SessionVariables, Settings, TimeZone};
 
 pub use apply::{MARIADB_MODES, branch_statement};
 pub use backup::NAMED_FILES;
@@ -358,14 +358,15 @@ impl Session {
     pub fn query(&mut self, text: &[u8], sink: &mut dyn ResultSink) {
         self.process.interrupt.clear();
         self.programs.begin();
-        let text = &*self.in_statement_charset(text);
-        if self.query_normalized(text, sink) {
+        let mut read_as = self.variables.settings.character_set_client;
+        let mut text = self.in_statement_charset(text);
+        if self.query_normalized(&text, sink) {
             return;
         }
-        let mode = self.variables.settings.sql_mode;
-        let mut rest = text;
+        let mut from = 0;
         let mut first = true;
         loop {
+            let (rest, mode) = (&text[from..], self.variables.settings.sql_mode);
             let (parsed, next) = match parser::parse_first(rest, mode) {
                 Ok(parsed) => parsed,
                 Err(error) => {
@@ -377,7 +378,7 @@ impl Session {
             };
             let Some(parsed) = parsed else {
                 // A text of comments alone is a statement that does nothing; tools send those for other servers.
-                match first && is_blank(text) {
+                match first && is_blank(rest) {
                     true => {
                         self.begin_statement();
                         self.fail(Error::empty_query(), sink);
@@ -411,7 +412,12 @@ impl Session {
             }
             sink.answer_in(self.results_charset());
             first = false;
-            rest = behind;
+            from = text.len() - behind.len();
+            // SET NAMES says what the statements behind it are written in.
+            if read_as != self.variables.settings.character_set_client {
+                text = Cow::Owned(self.read_again(&text[from..], collation(read_as).charset));
+                (read_as, from) = (self.variables.settings.character_set_client, 0);
+            }
         }
     }
 
@@ -431,6 +437,17 @@ impl Session {
             }
             false => Cow::Borrowed(text),
         }
+    }
+
+    /// The rest of a text that was read in the character set that the client spoke before.
+    fn read_again(&self, rest: &[u8], before: Charset) -> Vec<u8> {
+        let mut written = Vec::with_capacity(rest.len());
+        if Settings::brings_to_utf8(before) {
+            convert(rest, Charset::Utf8mb4, before, &mut written);
+        } else {
+            written.extend_from_slice(rest);
+        }
+        self.in_statement_charset(&written).into_owned()
     }
 
     /// Keeps the text of a statement for the binary log.
