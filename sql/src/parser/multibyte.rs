@@ -20,11 +20,21 @@ use crate::types::SqlMode;
 
 /// The statement in UTF-8.
 pub fn in_utf8(sql: &[u8], client: Charset, mode: SqlMode) -> Vec<u8> {
+    until(sql, client, mode, usize::MAX).0
+}
+
+/// How many bytes of a text are the first `bytes` of it in UTF-8.
+pub fn bytes_of(sql: &[u8], client: Charset, mode: SqlMode, bytes: usize) -> usize {
+    until(sql, client, mode, bytes).1
+}
+
+/// The beginning of a text in UTF-8, so many bytes at least, and how many it is as written.
+fn until(sql: &[u8], client: Charset, mode: SqlMode, bytes: usize) -> (Vec<u8>, usize) {
     let mut out = Vec::with_capacity(sql.len() + sql.len() / 2);
     let mut rest = sql;
     // Where the last word begins and ends in `out`.
     let mut word = 0..0;
-    while let Some(first) = rest.first().copied() {
+    while let Some(first) = rest.first().copied().filter(|_| out.len() < bytes) {
         let is_text = first == b'\'' || (first == b'"' && !mode.has(SqlMode::ANSI_QUOTES));
         let taken = match first {
             b'\'' | b'"' | b'`' => {
@@ -65,7 +75,7 @@ pub fn in_utf8(sql: &[u8], client: Charset, mode: SqlMode) -> Vec<u8> {
         }
         rest = &rest[taken..];
     }
-    out
+    (out, sql.len() - rest.len())
 }
 
 /// The bytes to the end of the line.

@@ -92,7 +92,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use format::binlog::FormatDescription;
-use format::collation::{Charset, CollationId, collation, convert};
+use format::collation::{Charset, CollationId, collation};
 use format::packet::ColumnDefinition;
 use format::packet::status as flags;
 use format::value::{Value, Zone};
@@ -115,7 +115,7 @@ use crate::result::{OkSummary, ResultSink};
 use crate::row_log::RowLog;
 use crate::status::{Counter, SessionStatus};
 use crate::types::{SqlMode, TypeInfo};
-use crate::variables::{SessionVariables, Settings, TimeZone};
+use crate::variables::{SessionVariables, TimeZone};
 
 pub use apply::{MARIADB_MODES, branch_statement};
 pub use backup::NAMED_FILES;
@@ -358,8 +358,9 @@ impl Session {
     pub fn query(&mut self, text: &[u8], sink: &mut dyn ResultSink) {
         self.process.interrupt.clear();
         self.programs.begin();
-        let mut read_as = self.variables.settings.character_set_client;
-        let mut text = self.in_statement_charset(text);
+        let (mut written, is_ascii) = (text, text.is_ascii());
+        let mut read_as = self.reads();
+        let mut text = self.in_statement_charset(written);
         if self.query_normalized(&text, sink) {
             return;
         }
@@ -414,9 +415,15 @@ impl Session {
             first = false;
             from = text.len() - behind.len();
             // SET NAMES says what the statements behind it are written in.
-            if read_as != self.variables.settings.character_set_client {
-                text = Cow::Owned(self.read_again(&text[from..], collation(read_as).charset));
-                (read_as, from) = (self.variables.settings.character_set_client, 0);
+            let reads = self.reads();
+            if !is_ascii && read_as != reads {
+                let read = match read_as {
+                    Some((client, mode)) => parser::multibyte::bytes_of(written, client, mode, from),
+                    None => from,
+                };
+                written = &written[read..];
+                text = self.in_statement_charset(written);
+                (read_as, from) = (reads, 0);
             }
         }
     }
@@ -427,27 +434,19 @@ impl Session {
         (!matches!(results, Charset::Utf8mb4 | Charset::Binary)).then_some(results)
     }
 
-    /// The text of a client in the character set that statements are in.
-    fn in_statement_charset<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+    /// How texts of the client are brought to UTF-8; None: they are read as they are.
+    fn reads(&self) -> Option<(Charset, SqlMode)> {
         let settings = &self.variables.settings;
-        match settings.brings_statements_to_utf8() && !text.is_ascii() {
-            true => {
-                let client = collation(settings.character_set_client).charset;
-                Cow::Owned(parser::multibyte::in_utf8(text, client, settings.sql_mode))
-            }
-            false => Cow::Borrowed(text),
-        }
+        let client = collation(settings.character_set_client).charset;
+        settings.brings_statements_to_utf8().then_some((client, settings.sql_mode))
     }
 
-    /// The rest of a text that was read in the character set that the client spoke before.
-    fn read_again(&self, rest: &[u8], before: Charset) -> Vec<u8> {
-        let mut written = Vec::with_capacity(rest.len());
-        if Settings::brings_to_utf8(before) {
-            convert(rest, Charset::Utf8mb4, before, &mut written);
-        } else {
-            written.extend_from_slice(rest);
+    /// The text of a client in the character set that statements are in.
+    fn in_statement_charset<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        match self.reads() {
+            Some((client, mode)) if !text.is_ascii() => Cow::Owned(parser::multibyte::in_utf8(text, client, mode)),
+            _ => Cow::Borrowed(text),
         }
-        self.in_statement_charset(&written).into_owned()
     }
 
     /// Keeps the text of a statement for the binary log.

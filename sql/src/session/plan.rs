@@ -387,7 +387,8 @@ impl Session {
                 return Outcome::Answered;
             }
         }
-        let entered = match (logs || gives).then(|| self.enter_change()).transpose() {
+        let changes_others = changes_shared == Some(true) || cached.runs_programs || gives;
+        let entered = match changes_others.then(|| self.enter_change()).transpose() {
             Ok(entered) => entered.unwrap_or(false),
             Err(refusal) => {
                 self.fail(refusal, sink);
