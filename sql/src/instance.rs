@@ -90,6 +90,9 @@ impl Instance {
                 variables.fill_in(file, Value::Bytes(format!("{hostname}{ending}").into_bytes()));
             }
         }
+        if accounts.have_restrictions() {
+            variables.fill_in("partial_revokes", Value::Int(1));
+        }
         let status = ServerStatus::new();
         let statements = Arc::new(Statements::new(limits(&variables)));
         if let Some(log) = &log {

@@ -61,6 +61,9 @@ impl TableGrant {
 /// A table's or a routine's place: database and name.
 pub type Place = (String, String);
 
+/// Privileges by the database in which they do not count.
+pub type Restrictions = BTreeMap<String, Privileges>;
+
 /// The grants of an account. Levels without privileges have no entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grants {
@@ -73,7 +76,7 @@ pub struct Grants {
     pub tables: BTreeMap<Place, TableGrant>,
     pub routines: BTreeMap<(Place, RoutineKind), Privileges>,
     /// Partial revokes: what the global privileges do not allow in these databases.
-    pub restrictions: BTreeMap<String, Privileges>,
+    pub restrictions: Restrictions,
 }
 
 impl Grants {

@@ -269,6 +269,11 @@ impl Accounts {
         self.accounts.read().get(&(user.to_owned(), host.to_owned())).cloned()
     }
 
+    /// Whether an account has partial revokes.
+    pub fn have_restrictions(&self) -> bool {
+        self.accounts.read().values().any(|account| !account.grants.restrictions.is_empty())
+    }
+
     pub fn list(&self) -> Vec<Account> {
         self.accounts.read().values().cloned().collect()
     }

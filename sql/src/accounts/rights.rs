@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::grants::{Place, RoutineKind, TableGrant};
+use super::grants::{Place, Restrictions, RoutineKind, TableGrant};
 use super::privileges::{Dynamic, Privileges};
 use super::{Account, AccountMap, Key, hosts};
 use crate::error::{Error, Result};
@@ -22,9 +22,8 @@ pub struct Rights {
     pub client_host: String,
     /// The server's own work: nothing is checked.
     is_internal: bool,
-    own_global: Privileges,
-    role_global: Privileges,
-    restrictions: BTreeMap<String, Privileges>,
+    /// Of the account, and of each active role: what is granted globally, and what of it does not count in databases.
+    globals: Vec<(Privileges, Restrictions)>,
     dynamic: Dynamic,
     dynamic_grantable: Dynamic,
     /// The first that matches counts, while no role is active.
@@ -45,9 +44,7 @@ impl Rights {
             account: Key::default(),
             client_host: String::new(),
             is_internal: true,
-            own_global: Privileges::GLOBAL | Privileges::GRANT_OPTION,
-            role_global: Privileges::NONE,
-            restrictions: BTreeMap::new(),
+            globals: vec![(Privileges::GLOBAL | Privileges::GRANT_OPTION, Restrictions::new())],
             dynamic: Dynamic::ALL,
             dynamic_grantable: Dynamic::ALL,
             own_databases: Vec::new(),
@@ -71,9 +68,7 @@ impl Rights {
             account: account.clone(),
             client_host: hosts.first().map_or_else(String::new, |host| (*host).to_owned()),
             is_internal: false,
-            own_global: Privileges::NONE,
-            role_global: Privileges::NONE,
-            restrictions: BTreeMap::new(),
+            globals: Vec::new(),
             dynamic: Dynamic::NONE,
             dynamic_grantable: Dynamic::NONE,
             own_databases: Vec::new(),
@@ -84,10 +79,9 @@ impl Rights {
             active_roles: roles,
         };
         let Some(own) = accounts.get(account) else { return rights };
-        rights.own_global = own.grants.global;
         rights.dynamic = own.grants.dynamic;
         rights.dynamic_grantable = own.grants.dynamic_grantable;
-        rights.restrictions = own.grants.restrictions.clone();
+        rights.globals.push((own.grants.global, own.grants.restrictions.clone()));
         let mut same_user: Vec<&Account> = accounts
             .range((account.0.clone(), String::new())..)
             .map(|(_, other)| other)
@@ -109,7 +103,7 @@ impl Rights {
         for role in reached(accounts, rights.active_roles.iter()) {
             let Some(role) = accounts.get(&role) else { continue };
             let grants = &role.grants;
-            rights.role_global |= grants.global;
+            rights.globals.push((grants.global, grants.restrictions.clone()));
             rights.dynamic = rights.dynamic.with(grants.dynamic);
             rights.dynamic_grantable = rights.dynamic_grantable.with(grants.dynamic_grantable);
             rights.role_databases.extend(grants.databases.iter().map(|(name, own)| (name.clone(), *own)));
@@ -130,7 +124,25 @@ impl Rights {
     // ------------------------------------------------------------- what there is
 
     pub fn global(&self) -> Privileges {
-        self.own_global | self.role_global
+        self.globals.iter().fold(Privileges::NONE, |all, (own, _)| all | *own)
+    }
+
+    /// The global privileges that count in a database: a role may have what is revoked from the account there.
+    fn global_in(&self, database: &str) -> Privileges {
+        let own = |(own, restrictions): &(Privileges, Restrictions)| {
+            *own - restrictions.get(database).copied().unwrap_or_default()
+        };
+        self.globals.iter().fold(Privileges::NONE, |all, source| all | own(source))
+    }
+
+    /// The global privileges that do not count in databases, nor are they granted there: nobody may pass on more.
+    pub fn restrictions(&self) -> Restrictions {
+        let mut all = Restrictions::new();
+        for database in self.globals.iter().flat_map(|(_, restrictions)| restrictions.keys()) {
+            all.insert(database.clone(), self.global() - self.on_database(database));
+        }
+        all.retain(|_, restricted| !restricted.is_empty());
+        all
     }
 
     pub fn has_global(&self, wanted: Privileges) -> bool {
@@ -184,8 +196,7 @@ impl Rights {
         if database.eq_ignore_ascii_case("information_schema") {
             return Privileges::SELECT;
         }
-        let restricted = self.restrictions.get(database).copied().unwrap_or_default();
-        (self.own_global - restricted) | self.role_global | self.of_database(database)
+        self.global_in(database) | self.of_database(database)
     }
 
     /// Variables and counters that every session may read.

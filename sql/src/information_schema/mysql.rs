@@ -1,9 +1,9 @@
 //! The tables of the database `mysql` in which MySQL keeps accounts and grants: here they are views of the accounts,
 //! read by dump programs and drivers, and changed by statements about accounts alone.
 
-use format::value::{DateTime, Value, Zone};
+use format::value::{DateTime, Json, Value, Zone};
 
-use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, time};
+use super::{Facts, VirtualColumn, VirtualTable, long_text, number, string, text, time};
 use crate::accounts::attributes::{Lifetime, Transport};
 use crate::accounts::{Account, Privileges};
 use crate::components;
@@ -194,9 +194,30 @@ fn user_row(facts: &Facts<'_>, account: &Account) -> Vec<Value> {
         optional_number(own.history),
         optional_number(own.reuse_days),
         own.requires_current.map_or(Value::Null, yn),
-        optional(own.metadata.as_ref().map(|metadata| format!("{{\"metadata\": {metadata}}}"))),
+        user_attributes(account),
     ]);
     row
+}
+
+/// What the account says of itself, and its partial revokes.
+fn user_attributes(account: &Account) -> Value {
+    let of_database = |(database, revoked): (&String, &Privileges)| {
+        let names = revoked.iter().map(|(_, name)| Json::String(name.to_owned())).collect();
+        Json::object(vec![
+            ("Database".to_owned(), Json::String(database.clone())),
+            ("Privileges".to_owned(), Json::Array(names)),
+        ])
+    };
+    let restrictions: Vec<Json> = account.grants.restrictions.iter().map(of_database).collect();
+    let metadata = account.attributes.metadata.as_ref().and_then(|text| Json::parse(text.as_bytes()).ok());
+    let mut members: Vec<(String, Json)> = metadata.map(|json| ("metadata".to_owned(), json)).into_iter().collect();
+    if !restrictions.is_empty() {
+        members.push(("Restrictions".to_owned(), Json::Array(restrictions)));
+    }
+    match members.is_empty() {
+        true => Value::Null,
+        false => Value::Bytes(Json::object(members).to_text()),
+    }
 }
 
 /// The privileges in the order of the columns of `mysql.db`.

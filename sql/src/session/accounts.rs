@@ -161,6 +161,12 @@ pub(super) fn apply_options(account: &mut Account, options: &AccountOptions) -> 
     Ok(())
 }
 
+/// An error that names all accounts that are there and should not be, or the other way round.
+fn refuse<'k>(doing: &'static str, names: impl Iterator<Item = &'k Key>) -> Result<()> {
+    let names: Vec<String> = names.map(|key| quoted(&key.0, &key.1)).collect();
+    if names.is_empty() { Ok(()) } else { Err(Error::cannot_user(doing, &names.join(","))) }
+}
+
 pub(super) fn unknown_authid((user, host): &Key) -> Error {
     Error::new(3523, b"HY000", format!("Unknown authorization ID `{user}`@`{host}`"))
 }
@@ -404,11 +410,14 @@ impl Session {
             let listed: Vec<String> = roles.iter().map(name).collect();
             let default = if roles.is_empty() { String::new() } else { format!(" DEFAULT ROLE {}", listed.join(", ")) };
             outcome.end = default + &options_text(options);
+            if !if_not_exists {
+                refuse("CREATE USER", names.iter().filter(|key| accounts.contains_key(*key)))?;
+            }
             for (spec, (user, host)) in users.iter().zip(names) {
                 let key = (user.clone(), host.clone());
                 if accounts.contains_key(&key) {
                     if !if_not_exists {
-                        return Err(Error::cannot_user("CREATE USER", &quoted(&user, &host)));
+                        refuse("CREATE USER", [&key].into_iter())?;
                     }
                     there.push(format!("Authorization ID '{user}'@'{host}' already exists."));
                     continue;
@@ -451,6 +460,9 @@ impl Session {
         let made = self.change_logged(|accounts| {
             let mut outcome = Outcome::new("ALTER USER IF EXISTS");
             outcome.end = options_text(options);
+            if !if_exists {
+                refuse("ALTER USER", names.iter().filter(|key| !accounts.contains_key(*key)))?;
+            }
             for (spec, (user, host)) in users.iter().zip(names) {
                 let key = (user.clone(), host.clone());
                 if if_exists && !accounts.contains_key(&key) {
@@ -497,10 +509,13 @@ impl Session {
         let mut there = Vec::new();
         self.change_logged(|accounts| {
             let mut outcome = Outcome::new("CREATE ROLE IF NOT EXISTS");
+            if !if_not_exists {
+                refuse("CREATE ROLE", names.iter().filter(|key| accounts.contains_key(*key)))?;
+            }
             for key in names {
                 if accounts.contains_key(&key) {
                     if !if_not_exists {
-                        return Err(Error::cannot_user("CREATE ROLE", &quoted(&key.0, &key.1)));
+                        refuse("CREATE ROLE", [&key].into_iter())?;
                     }
                     there.push(format!("Authorization ID '{}'@'{}' already exists.", key.0, key.1));
                     continue;
@@ -530,13 +545,17 @@ impl Session {
         };
         self.change_logged(|accounts| {
             let mut outcome = Outcome::new(verb);
+            if !if_exists {
+                refuse(doing, names.iter().filter(|key| !accounts.contains_key(*key)))?;
+            }
             for key in names {
                 match accounts.remove(&key) {
                     Some(_) => outcome.accounts.push(name(&key)),
                     None if if_exists => {
                         missing.push(format!("Authorization ID '{}'@'{}' does not exist.", key.0, key.1));
                     }
-                    None => return Err(Error::cannot_user(doing, &quoted(&key.0, &key.1))),
+                    // It is named twice.
+                    None => return refuse(doing, [&key].into_iter()).map(|()| outcome),
                 }
                 for other in accounts.values_mut() {
                     other.roles.remove(&key);

@@ -2,13 +2,15 @@
 //!
 //! A statement is logged with its names resolved: CURRENT_USER and the default database stand for what they meant.
 
+use std::collections::BTreeSet;
+
 use storage::DefinitionKind;
 
 use super::Session;
 use super::accounts::{apply_options, identified, name, options_text, unknown_authid};
-use crate::accounts::grants::{Grants, Place, RoutineKind, quoted};
+use crate::accounts::grants::{Grants, Place, Restrictions, RoutineKind, quoted};
 use crate::accounts::rights::reached;
-use crate::accounts::{Account, AccountMap, Dynamic, Key, Plugin, Privileges};
+use crate::accounts::{Account, AccountMap, Dynamic, Key, Plugin, Privileges, Rights};
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
 use crate::information_schema;
@@ -85,6 +87,10 @@ fn illegal() -> Error {
 
 fn no_such_grant((user, host): &Key) -> Error {
     Error::new(1141, b"42000", format!("There is no such grant defined for user '{user}' on host '{host}'"))
+}
+
+fn does_not_exist((user, host): &Key) -> Error {
+    Error::new(3162, b"HY000", format!("Authorization ID '{user}'@'{host}' does not exist."))
 }
 
 fn no_such_table_grant((user, host): &Key, table: &str) -> Error {
@@ -273,6 +279,7 @@ impl Session {
         self.check_system_users(names.iter())?;
         let may_create = self.rights.is_internal() || self.rights.has_global(Privileges::CREATE_USER);
         let restricts = self.instance.variables.on("partial_revokes");
+        let grantor = self.grantor_restrictions(grant.grantor.as_ref())?;
         let (requires, limits) = (grant.options.requirement.is_some(), !grant.options.limits.is_empty());
         let mut option = options_text(&AccountOptions { limits: Vec::new(), ..grant.options.clone() });
         if grant.grant_option {
@@ -281,6 +288,12 @@ impl Session {
         if limits {
             let text = options_text(&AccountOptions { requirement: None, ..grant.options.clone() });
             option += if grant.grant_option { text.trim_start_matches(" WITH") } else { &text };
+        }
+        // A replica has to know what the grantor could not pass on.
+        if matches!(level, Level::Global) && !grantor.is_empty() && grant.grantor.is_none() {
+            let roles: Vec<String> = self.rights.active_roles.iter().map(name).collect();
+            let roles = if roles.is_empty() { "NONE".to_owned() } else { roles.join(", ") };
+            option += &format!(" AS {} WITH ROLE {roles}", name(&self.rights.account));
         }
         self.change_and_log(|accounts| {
             let mut granted = Vec::new();
@@ -297,7 +310,7 @@ impl Session {
                     .get_mut(key)
                     .ok_or_else(|| Error::new(1410, b"42000", "You are not allowed to create a user with GRANT"))?;
                 apply_options(account, &grant.options)?;
-                add(&mut account.grants, &level, &what, grant.grant_option, restricts);
+                add(&mut account.grants, &level, &what, grant.grant_option, restricts, &grantor);
                 granted.push(if is_identified { identified(account) } else { name(key) });
             }
             Ok(Some(format!("GRANT {text} ON {on} TO {}{option}", granted.join(", "))))
@@ -312,6 +325,11 @@ impl Session {
         let names: Vec<Key> = grant.users.iter().map(|user| self.account_name(&user.name)).collect();
         self.check_system_users(names.iter())?;
         let restricts = self.instance.variables.on("partial_revokes");
+        let grantor = if matches!(level, Level::Global) { self.rights.restrictions() } else { Restrictions::new() };
+        let denied = grantor.iter().find(|(_, restricted)| restricted.has_any(what.plain));
+        if let Some((database, _)) = denied {
+            return Err(Error::database_access_denied(&self.rights.account.0, &self.rights.account.1, database));
+        }
         // A source that crashed may send a statement again.
         let passes_over = lenience.if_exists || self.applying.is_some();
         let ignores_unknown = lenience.ignore_unknown_user || self.applying.is_some();
@@ -322,7 +340,7 @@ impl Session {
             for key in &names {
                 let Some(account) = accounts.get_mut(key) else {
                     match ignores_unknown {
-                        true => noted.push(no_such_grant(key)),
+                        true => noted.push(does_not_exist(key)),
                         false => return Err(no_such_grant(key)),
                     }
                     continue;
@@ -516,30 +534,49 @@ impl Session {
             return Ok(());
         }
         let accounts = self.instance.accounts.snapshot();
-        let own = self.rights.account.clone();
-        let may_have = self.roles_of(&accounts, &own);
-        let keys = |roles: &[UserName]| -> Result<Vec<Key>> {
-            let keys: Vec<Key> = roles.iter().map(|role| self.account_name(role)).collect();
+        let active = self.chosen_roles(&accounts, &self.rights.account, choice)?;
+        self.activate_roles(active);
+        Ok(())
+    }
+
+    fn chosen_roles(&self, accounts: &AccountMap, user: &Key, choice: &RoleChoice) -> Result<BTreeSet<Key>> {
+        let may_have = self.roles_of(accounts, user);
+        let keys = |roles: &[UserName]| -> Result<BTreeSet<Key>> {
+            let keys: BTreeSet<Key> = roles.iter().map(|role| self.account_name(role)).collect();
             match keys.iter().find(|role| !may_have.contains(role)) {
-                Some(role) => Err(not_granted(role, &own)),
+                Some(role) => Err(not_granted(role, user)),
                 None => Ok(keys),
             }
         };
-        let active: Vec<Key> = match choice {
-            RoleChoice::None => Vec::new(),
-            RoleChoice::All => may_have,
+        Ok(match choice {
+            RoleChoice::None => BTreeSet::new(),
+            RoleChoice::All => may_have.into_iter().collect(),
             RoleChoice::AllExcept(roles) => {
                 let except = keys(roles)?;
                 may_have.into_iter().filter(|role| !except.contains(role)).collect()
             }
             RoleChoice::Default => {
-                let defaults = accounts.get(&own).map(|account| account.default_roles.clone()).unwrap_or_default();
+                let defaults = accounts.get(user).map(|account| account.default_roles.clone()).unwrap_or_default();
                 defaults.into_iter().filter(|role| may_have.contains(role)).collect()
             }
             RoleChoice::Some(roles) => keys(roles)?,
-        };
-        self.activate_roles(active.into_iter().collect());
-        Ok(())
+        })
+    }
+
+    /// What the session may not pass on, nor the account that GRANT ... AS names: their partial revokes.
+    fn grantor_restrictions(&self, grantor: Option<&(UserName, RoleChoice)>) -> Result<Restrictions> {
+        let mut all = self.rights.restrictions();
+        let Some((user, choice)) = grantor else { return Ok(all) };
+        let accounts = self.instance.accounts.snapshot();
+        let key = self.account_name(user);
+        if !accounts.contains_key(&key) {
+            return Err(unknown_authid(&key));
+        }
+        let roles = self.chosen_roles(&accounts, &key, choice)?;
+        for (database, restricted) in Rights::of(&accounts, &key, &[&key.1], roles, true).restrictions() {
+            *all.entry(database).or_default() |= restricted;
+        }
+        Ok(all)
     }
 }
 
@@ -585,9 +622,11 @@ fn identify(accounts: &mut AccountMap, spec: &ast::UserSpec, key: &Key) -> Resul
     Ok(())
 }
 
-fn add(grants: &mut Grants, level: &Level, what: &What, grant_option: bool, restricts: bool) {
+/// `grantor`: what those who grant may not do themselves.
+fn add(grants: &mut Grants, level: &Level, what: &What, grant_option: bool, restricts: bool, grantor: &Restrictions) {
     match level {
         Level::Global => {
+            let before = grants.global;
             grants.global |= what.plain;
             // GRANT OPTION of dynamic privileges is theirs alone.
             if grant_option && (!what.plain.is_empty() || what.dynamic.is_empty()) {
@@ -597,7 +636,16 @@ fn add(grants: &mut Grants, level: &Level, what: &What, grant_option: bool, rest
             if grant_option {
                 grants.dynamic_grantable = grants.dynamic_grantable.with(what.dynamic);
             }
-            grants.restrictions.values_mut().for_each(|own| *own -= what.plain);
+            let former = std::mem::take(&mut grants.restrictions);
+            for (database, restricted) in &former {
+                grants.restrictions.insert(database.clone(), *restricted - what.plain);
+            }
+            for (database, restricted) in grantor {
+                let own = grants.databases.get(database).copied().unwrap_or_default();
+                // What the account could do there already it still can.
+                let had = (before - former.get(database).copied().unwrap_or_default()) | own;
+                *grants.restrictions.entry(database.clone()).or_default() |= (*restricted & what.plain) - had;
+            }
         }
         Level::Database(database) => {
             let restricted = grants.restrictions.get(database).copied().unwrap_or_default();
@@ -626,6 +674,7 @@ fn remove(grants: &mut Grants, key: &Key, level: &Level, what: &What, restricts:
     match level {
         Level::Global => {
             grants.global -= what.plain;
+            grants.restrictions.values_mut().for_each(|own| *own -= what.plain);
             grants.dynamic = grants.dynamic.without(what.dynamic);
             grants.dynamic_grantable = grants.dynamic_grantable.without(what.dynamic);
         }

@@ -177,6 +177,7 @@ impl Session {
                 self.check_gtid_variable(&name, None)?;
             }
             self.check_event_scheduler(&name, None)?;
+            self.check_partial_revokes(&name, None)?;
             if persists {
                 return self.persist(scope, &name, None);
             }
@@ -202,6 +203,7 @@ impl Session {
             self.check_skip_counter(&name)?;
             self.check_statement_log(&name, &value)?;
             self.check_event_scheduler(&name, Some(&value))?;
+            self.check_partial_revokes(&name, Some(&value))?;
         }
         if persists {
             return self.persist(scope, &name, Some(&value));
@@ -343,6 +345,21 @@ impl Session {
         if channels.iter().any(|channel| channel.is_applying) {
             let text = "This operation cannot be performed with a running replica sql thread; run STOP REPLICA SQL_THREAD first";
             return Err(Error::new(3017, b"HY000", text));
+        }
+        Ok(())
+    }
+
+    /// While the variable is OFF, nobody could see that an account's privileges do not count everywhere.
+    fn check_partial_revokes(&self, name: &str, value: Option<&Value>) -> Result<()> {
+        let is_off = || match value {
+            Some(Value::Bytes(text)) => text.eq_ignore_ascii_case(b"off"),
+            Some(value) => matches!(value, Value::Int(0) | Value::UInt(0)),
+            None => true,
+        };
+        if name == "partial_revokes" && is_off() && self.instance.accounts.have_restrictions() {
+            let text = "At least one partial revoke exists on a database. The system variable '@@partial_revokes' must \
+                        be set to ON.";
+            return Err(Error::new(3896, b"HY000", text));
         }
         Ok(())
     }

@@ -19,6 +19,23 @@ const YEAR_SECONDS: u64 = 31_536_000;
 const ENGINES: &[(&str, &str)] =
     &[("InnoDB", "InnoDB"), ("MyISAM", "MyISAM"), ("Aria", "Aria"), ("MEMORY", "MEMORY"), ("HEAP", "MEMORY")];
 
+/// The versions of TLS that there are; nothing is none of them.
+fn are_versions(text: &str) -> bool {
+    let is_known = |name: &str| ["TLSv1.2", "TLSv1.3"].iter().any(|known| known.eq_ignore_ascii_case(name.trim()));
+    text.is_empty() || text.split(',').all(is_known)
+}
+
+/// The plugins of passwords, by name or as `*:name`; `*` is any. There are no further factors.
+fn is_policy(text: &str) -> bool {
+    let known = ["*", "caching_sha2_password", "sha256_password", "mysql_native_password"];
+    let mut factors = text.split(',').map(str::trim);
+    let first = factors.next().unwrap_or_default();
+    let first = first.strip_prefix("*:").unwrap_or(first);
+    known.iter().any(|known| known.eq_ignore_ascii_case(first))
+        && factors.by_ref().take(2).all(str::is_empty)
+        && factors.next().is_none()
+}
+
 /// What the executor reads instead of looking names up. Kept up to date by
 /// [`super::SessionVariables::set`].
 #[derive(Debug, Clone, PartialEq)]
@@ -377,6 +394,8 @@ impl Settings {
                 let known = ENGINES.iter().find(|(written, _)| written.eq_ignore_ascii_case(&given));
                 named(known.ok_or_else(|| Error::unknown_engine(&given))?.1)
             }
+            "tls_version" if !are_versions(&given) => Err(variable.wrong_value(&given)),
+            "authentication_policy" if !is_policy(&given) => Err(variable.wrong_value(&given)),
             "binlog_dump_payloads" if value.is_null() || PayloadRules::parse(&given).is_none() => {
                 Err(variable.wrong_value(&given))
             }

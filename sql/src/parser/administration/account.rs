@@ -344,11 +344,13 @@ impl Parser<'_> {
                 options.limits = self.limits()?;
             }
         }
-        if self.is_word("AS") {
-            self.skip_rest()?;
-            return Ok(Statement::Unsupported("GRANT ... AS".into()));
+        let mut grantor = None;
+        if self.take_word("AS") {
+            let user = self.user_name()?;
+            let roles = if self.take_words(&["WITH", "ROLE"]) { self.role_choice(true)? } else { RoleChoice::Default };
+            grantor = Some((user, roles));
         }
-        Ok(statement(AccountStatement::Grant(Grant { privileges, level, users, options, grant_option })))
+        Ok(statement(AccountStatement::Grant(Grant { privileges, level, users, options, grant_option, grantor })))
     }
 
     pub(in crate::parser) fn revoke(&mut self) -> Result<Statement> {
@@ -393,7 +395,7 @@ impl Parser<'_> {
         let users = users.map(spec).collect();
         lenience.ignore_unknown_user = self.ignores_unknown_user()?;
         let options = AccountOptions::default();
-        let grant = Grant { privileges, level, users, options, grant_option: false };
+        let grant = Grant { privileges, level, users, options, grant_option: false, grantor: None };
         Ok(statement(AccountStatement::Revoke { grant, lenience }))
     }
 

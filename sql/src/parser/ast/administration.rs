@@ -440,6 +440,8 @@ pub struct Grant {
     pub options: AccountOptions,
     /// WITH GRANT OPTION
     pub grant_option: bool,
+    /// AS: whose partial revokes count, with these roles; its default roles if none are named.
+    pub grantor: Option<(UserName, RoleChoice)>,
 }
 
 /// What REVOKE passes over.
