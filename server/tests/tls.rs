@@ -216,8 +216,14 @@ fn certificates_can_be_read_again() {
     // Another authority's client certificates are to be accepted; the file does not exist.
     client.run("SET GLOBAL ssl_ca = 'nowhere.pem'");
     assert_eq!(client.query("ALTER INSTANCE RELOAD TLS").code(), 3888);
-    client.run("SET GLOBAL ssl_ca = 'ca.pem', GLOBAL tls_version = 'TLSv1.1'");
-    assert_eq!(client.query("ALTER INSTANCE RELOAD TLS").code(), 3888);
+    client.run("SET GLOBAL ssl_ca = 'ca.pem'");
+    assert_eq!(client.query("SET GLOBAL tls_version = 'TLSv1.1'").code(), 1231);
+    // A list of ciphers of which there is none is an error, and not a list of all of them.
+    for variable in ["ssl_cipher", "tls_ciphersuites"] {
+        client.run(&format!("SET GLOBAL {variable} = 'ECDHE-NONE:TLS_NONE'"));
+        assert_eq!(client.query("ALTER INSTANCE RELOAD TLS").code(), 3888);
+        client.run(&format!("SET GLOBAL {variable} = ''"));
+    }
     client.run("SET GLOBAL tls_version = 'TLSv1.3', GLOBAL tls_ciphersuites = 'TLS_AES_128_GCM_SHA256'");
     client.run("ALTER INSTANCE RELOAD TLS");
     let mut new = Client::tls(port, &Login::default(), trusting(&fixture, None, rustls::ALL_VERSIONS)).unwrap();

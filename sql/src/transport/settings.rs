@@ -75,10 +75,16 @@ impl TlsSettings {
             let list = if name.starts_with("TLS_") { &self.suites } else { &self.ciphers };
             list.is_empty() || list.split([':', ',', ' ']).any(|allowed| allowed.eq_ignore_ascii_case(name))
         });
-        match provider.cipher_suites.is_empty() {
-            true => Err("ssl_cipher and tls_ciphersuites leave no cipher".to_owned()),
-            false => Ok(provider),
+        // A list of names that nobody knows would be no list at all.
+        for (variable, list, is_of_tls13) in
+            [("ssl_cipher", &self.ciphers, false), ("tls_ciphersuites", &self.suites, true)]
+        {
+            let mut left = provider.cipher_suites.iter().map(|suite| cipher_name(suite.suite()));
+            if !list.is_empty() && !left.any(|name| name.starts_with("TLS_") == is_of_tls13) {
+                return Err(format!("{variable}: there is no cipher of '{list}'"));
+            }
         }
+        Ok(provider)
     }
 
     pub fn authorities(&self, directory: &Path) -> Result<RootCertStore, String> {
