@@ -210,7 +210,7 @@ fn accept_all(shared: &Arc<Shared>, listener: &Listener) {
 /// Gives the client a thread, unless there are too many.
 fn welcome(shared: &Arc<Shared>, mut socket: Socket, peer: Peer) {
     let connections_max = shared.instance.variables.number("max_connections") as usize;
-    let Some(live) = Live::begin(shared, connections_max, &socket) else {
+    let Some(live) = Live::begin(shared, connections_max, &socket, &peer) else {
         shared.instance.status.count_refused_connection();
         let refusal = Error::too_many_connections();
         let mut packets = Packets::new();

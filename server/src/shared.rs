@@ -2,16 +2,17 @@
 //! server is stopping.
 //!
 //! ```text
-//!   accepted:   max_connections + 1 sockets; a newcomer beyond that closes the one that has been logging in for longest
+//!   accepted:   max_connections + 1 sockets; a newcomer beyond that closes the one that has been logging in for longest,
+//!               or else the oldest of the address that has the most of them
 //!   logged in:  max_connections sessions, and one more for an account that may administrate
 //! ```
 //!
 //! So neither sessions nor sockets that never log in keep an administrator out
 //! (`conversation::an_administrator_finds_a_slot`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
-use std::net::Shutdown;
+use std::net::{IpAddr, Shutdown};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ use sql::accounts::{Account, Plugin};
 use sql::status::Counter;
 
 use crate::auth::{PasswordCache, ServerKey};
-use crate::socket::Socket;
+use crate::socket::{Peer, Socket};
 use crate::tls::Tls;
 
 /// A socket that logs in keeps its place for this long when there are too many.
@@ -152,6 +153,24 @@ struct Sockets {
 struct LoggingIn {
     since: Instant,
     socket: Socket,
+    from: Option<IpAddr>,
+}
+
+impl Sockets {
+    /// The socket that makes room for a newcomer. One address has room taken from it at once, however quickly it comes
+    /// again, if others have fewer.
+    fn least_missed(&self, from: Option<IpAddr>) -> Option<u64> {
+        let (oldest, patient) = self.logging_in.first_key_value()?;
+        if patient.since.elapsed() > LOGIN_PATIENCE {
+            return Some(*oldest);
+        }
+        let mut counts: HashMap<Option<IpAddr>, usize> = HashMap::new();
+        self.logging_in.values().for_each(|other| *counts.entry(other.from).or_default() += 1);
+        let (crowd, count) = counts.iter().max_by_key(|(_, count)| **count)?;
+        let own = counts.get(&from).copied().unwrap_or_default();
+        let of_crowd = self.logging_in.iter().find(|(_, other)| other.from == *crowd);
+        of_crowd.filter(|_| *count > own + 1).map(|(number, _)| *number)
+    }
 }
 
 /// Counts a connection as long as it lives, panics included.
@@ -163,20 +182,23 @@ pub struct Live {
 
 impl Live {
     /// One more connection; `None` if there are too many.
-    pub fn begin(shared: &Arc<Shared>, connections_max: usize, socket: &Socket) -> Option<Self> {
+    pub fn begin(shared: &Arc<Shared>, connections_max: usize, socket: &Socket, peer: &Peer) -> Option<Self> {
         let socket = socket.try_clone().ok()?;
+        let from = match peer {
+            Peer::Socket => None,
+            Peer::Tcp(address) => Some(address.ip().to_canonical()),
+        };
         let mut sockets = shared.sockets.lock();
         // Connections that are ending are not counted.
         if sockets.sessions + sockets.logging_in.len() > connections_max {
-            let oldest = sockets.logging_in.first_entry();
-            let oldest = oldest.filter(|oldest| oldest.get().since.elapsed() > LOGIN_PATIENCE)?;
+            let number = sockets.least_missed(from)?;
             // Its thread ends with its socket.
-            oldest.remove().socket.shutdown(Shutdown::Both);
+            sockets.logging_in.remove(&number)?.socket.shutdown(Shutdown::Both);
         }
         let number = sockets.next;
         sockets.next += 1;
         sockets.open += 1;
-        sockets.logging_in.insert(number, LoggingIn { since: Instant::now(), socket });
+        sockets.logging_in.insert(number, LoggingIn { since: Instant::now(), socket, from });
         Some(Self { shared: shared.clone(), number, has_session: false })
     }
 

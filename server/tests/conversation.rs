@@ -319,6 +319,34 @@ fn an_administrator_finds_a_slot() {
     first.run("DO 1");
 }
 
+/// An address that takes all places loses them to others at once, and not to itself.
+#[test]
+fn an_address_takes_no_places_from_others() {
+    let fixture = start();
+    let mut first = fixture.client();
+    first.run("SET GLOBAL max_connections = 8, GLOBAL connect_timeout = 60");
+    let begin = std::time::Instant::now();
+    let mut crowd: Vec<std::net::TcpStream> = Vec::new();
+    for _ in 0..8 {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port(&fixture))).unwrap();
+        // It has its place when it is greeted.
+        std::io::Read::read_exact(&mut stream, &mut [0; 20]).unwrap();
+        crowd.push(stream);
+    }
+    let mut one_more = std::net::TcpStream::connect(("127.0.0.1", port(&fixture))).unwrap();
+    let mut refusal = Vec::new();
+    std::io::Read::read_to_end(&mut one_more, &mut refusal).unwrap();
+    assert_eq!(&refusal[4..7], [0xff, 0x10, 0x04], "1040");
+    let client = Client::unix(&fixture.directory.join("s"), &Login::default());
+    assert!(client.is_ok());
+    assert!(begin.elapsed() < Duration::from_secs(1), "it was not patience that made room");
+    let mut rest = Vec::new();
+    std::io::Read::read_to_end(&mut crowd[0], &mut rest).unwrap();
+    crowd[1].set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    assert!(std::io::Read::read_to_end(&mut crowd[1], &mut rest).is_err());
+    first.run("DO 1");
+}
+
 /// Strangers that are silent, that send a byte now and then, and that send what is no login and come again: there are as
 /// many as there are slots, and whoever has an account comes in.
 #[test]
