@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::information_schema::DescribeViews;
 use crate::parser::ast::TableName;
 use crate::planner::view::ViewDescriber;
+use crate::views::View;
 
 pub fn is_view(context: &Context<'_>, database: &str, name: &str) -> bool {
     context.wait.temporary_table(database, name).is_none()
@@ -67,5 +68,10 @@ pub fn drop_views(context: &Context<'_>, views: &[TableName], if_exists: bool) -
 pub fn check(context: &Context<'_>, database: &str, name: &str) -> Result<()> {
     let view = context.instance.engine.definition(DefinitionKind::View, database, name);
     let view = view.ok_or_else(|| Error::no_such_table(database, name))?;
-    ViewDescriber { instance: context.instance, eval: context.eval }.columns(&view).map(drop)
+    ViewDescriber { instance: context.instance, eval: context.eval }.columns(&view)?;
+    let View { definer, as_invoker, .. } = View::decode(&view.bytes)?;
+    match as_invoker || context.instance.accounts.get(&definer.0, &definer.1).is_some() {
+        true => Ok(()),
+        false => Err(Error::no_such_definer(&definer.0, &definer.1)),
+    }
 }

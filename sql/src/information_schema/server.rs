@@ -123,6 +123,8 @@ pub const PLUGINS: VirtualTable = VirtualTable {
         let built_in = [
             ("mysql_native_password", "AUTHENTICATION", "Native MySQL authentication"),
             ("caching_sha2_password", "AUTHENTICATION", "Caching SHA-256 authentication"),
+            ("sha256_password", "AUTHENTICATION", "SHA-256 authentication"),
+            ("auth_socket", "AUTHENTICATION", "Authentication by the user of the other end of a Unix socket"),
             ("InnoDB", "STORAGE ENGINE", "Tablespaces with transformed pages"),
         ];
         built_in

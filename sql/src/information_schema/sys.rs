@@ -101,25 +101,25 @@ macro_rules! processlist {
     };
 }
 
-/// All threads that have a name are connections, so `session` and `processlist` are the same.
+/// All threads that have a name are connections; `session` leaves out the server's own.
 macro_rules! processes {
-    ($($table:ident $name:literal $time:ident $form:ident),*) => {
+    ($($table:ident $name:literal $time:ident $form:ident $all:literal),*) => {
         $(pub const $table: VirtualTable = VirtualTable {
             name: $name,
             columns: processlist!($time),
-            rows: |facts| processes(facts, Form::$form),
+            rows: |facts| processes(facts, Form::$form, $all),
         };)*
     };
 }
 
 processes! {
-    PROCESSLIST "processlist" shown_time ForPeople,
-    X_PROCESSLIST "x$processlist" number Raw,
-    SESSION "session" shown_time ForPeople,
-    X_SESSION "x$session" number Raw
+    PROCESSLIST "processlist" shown_time ForPeople true,
+    X_PROCESSLIST "x$processlist" number Raw true,
+    SESSION "session" shown_time ForPeople false,
+    X_SESSION "x$session" number Raw false
 }
 
-fn processes(facts: &Facts<'_>, form: Form) -> Vec<Vec<Value>> {
+fn processes(facts: &Facts<'_>, form: Form, all: bool) -> Vec<Vec<Value>> {
     let instance = facts.instance;
     let events = instance.statements.events(true);
     let attributes = instance.processes.all();
@@ -134,7 +134,7 @@ fn processes(facts: &Facts<'_>, form: Form) -> Vec<Vec<Value>> {
         };
         process_row(form, &process, last, now_us, [attribute("_pid"), attribute("program_name")])
     };
-    instance.processes.list().into_iter().map(row).collect()
+    instance.processes.list().into_iter().filter(|process| all || process.command != "Daemon").map(row).collect()
 }
 
 fn process_row(
