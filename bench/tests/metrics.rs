@@ -128,6 +128,21 @@ fn metrics_agree_with_what_statements_answer_and_tell_no_secrets() {
     assert!(status.contains("\"verb\":\"SELECT\"") && !status.contains("secret"), "{status}");
     sleeper.join().expect("it ends").expect("it sleeps");
 
+    // Nor are those that have ended: what they took is told, by kind and by digest.
+    let status = json(port, "/status.json");
+    let kinds = status["kinds"].as_array().expect("kinds");
+    let selects = kinds.iter().find(|kind| kind["name"] == "select").expect("SELECT was run");
+    assert!(selects["slowest"].as_u64().expect("a time") >= 2_000_000_000, "{selects}");
+    let (head, costly) = get(port, "/statements.json");
+    assert!(head.starts_with("HTTP/1.1 200 ") && !costly.contains("secret") && !costly.contains("REPEAT"), "{costly}");
+    let digest = "SELECT DIGEST, COUNT_STAR FROM performance_schema.events_statements_summary_by_digest \
+                  WHERE DIGEST_TEXT LIKE 'INSERT INTO `d` . `t` ( `a` ) SELECT%'";
+    let row = client.query(digest).expect(digest).rows.remove(0);
+    let costly: Value = serde_json::from_str(&costly).expect("JSON");
+    let inserts = costly.as_array().expect("statements").iter().find(|one| one["digest"].as_str() == row[0].as_deref());
+    let inserts = inserts.expect("the most of the time");
+    assert_eq!((inserts["verb"].as_str(), inserts["count"].to_string()), (Some("INSERT"), row[1].clone().unwrap()));
+
     // The page needs nothing from elsewhere.
     let (head, page) = get(port, "/");
     assert!(head.contains("text/html") && page.contains("tables.json"));

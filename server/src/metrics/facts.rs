@@ -1,5 +1,6 @@
 //! What the server knows of itself, gathered for the port of the metrics without a statement.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use rustix::io::Errno;
 use serde::Serialize;
 use sql::Instance;
 use sql::replication::{Receiving, ReplicaStatus};
+use sql::statements::{Identity, Sums, digest};
 
 /// How long a request may survey pages whose stored form is unknown.
 const SURVEY_TIME: Duration = Duration::from_millis(50);
@@ -28,6 +30,31 @@ pub struct Facts {
     pub cleaners: Vec<Cleaner>,
     pub replicas: Vec<Followed>,
     pub running: Vec<Running>,
+    /// Empty while performance_schema collects nothing.
+    pub kinds: Vec<KindOfStatement>,
+}
+
+/// What statements of a kind have taken since the start.
+#[derive(Serialize)]
+pub struct KindOfStatement {
+    /// `select`
+    pub name: &'static str,
+    pub count: u64,
+    pub nanoseconds: u64,
+    pub slowest: u64,
+}
+
+/// Statements that differ in their values alone, by their digest in events_statements_summary_by_digest: like running
+/// ones, they are shown without their text.
+#[derive(Serialize)]
+pub struct Costly {
+    pub digest: String,
+    pub database: Option<String>,
+    pub verb: String,
+    pub count: u64,
+    pub nanoseconds: u64,
+    pub slowest: u64,
+    pub rows_examined: u64,
 }
 
 #[derive(Serialize)]
@@ -119,12 +146,47 @@ impl Facts {
             cleaners: cleaners.collect(),
             replicas: followed(instance),
             running,
+            kinds: kinds(instance),
         }
     }
 
     pub fn variable(&self, name: &str) -> &str {
         self.variables.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
     }
+}
+
+fn kinds(instance: &Instance) -> Vec<KindOfStatement> {
+    let mut all: BTreeMap<&'static str, KindOfStatement> = BTreeMap::new();
+    for deeds in instance.statements.deeds_by_account().values() {
+        for (&event, sums) in &deeds.events {
+            let name = event.rsplit('/').next().unwrap_or(event);
+            let new = || KindOfStatement { name, count: 0, nanoseconds: 0, slowest: 0 };
+            let own = all.entry(event).or_insert_with(new);
+            own.count += sums.count;
+            own.nanoseconds += sums.wait;
+            own.slowest = own.slowest.max(sums.wait_max);
+        }
+    }
+    all.into_values().filter(|kind| kind.count > 0).collect()
+}
+
+/// The statements that have taken the most time since the start.
+pub fn costly(instance: &Instance, listed_max: usize) -> Vec<Costly> {
+    let mut sums = instance.statements.sums();
+    sums.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.wait));
+    let told = |(identity, sums): (Option<Arc<Identity>>, Sums)| {
+        let identity = identity?;
+        Some(Costly {
+            digest: digest::hex(&identity.hash),
+            database: identity.schema.clone(),
+            verb: verb(&identity.text),
+            count: sums.count,
+            nanoseconds: sums.wait,
+            slowest: sums.wait_max,
+            rows_examined: sums.work.rows_examined,
+        })
+    };
+    sums.into_iter().filter_map(told).take(listed_max).collect()
 }
 
 /// The first word of a statement; empty if it begins otherwise.

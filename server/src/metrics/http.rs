@@ -182,7 +182,7 @@ fn send(stream: &mut TcpStream, answer: &Answer, with_body: bool) -> io::Result<
     let mut out = format!(
         "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\nConnection: close\r\n\
          X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\n\
-         Content-Security-Policy: default-src 'self' 'unsafe-inline'\r\n\r\n",
+         Content-Security-Policy: default-src 'self' 'unsafe-inline'; img-src data:\r\n\r\n",
         answer.status,
         answer.content_type,
         answer.body.len()

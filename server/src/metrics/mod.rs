@@ -1,8 +1,9 @@
 //! The port of the metrics (`metrics_address`): what the server does and what it stores, for Prometheus and for people.
 //!
 //! ```text
-//!   /              page.html, which asks for the three below every second, ten seconds, and when a table is chosen
-//!   /status.json   counters, page cleaners, replication, running statements
+//!   /              page.html, which asks for those below every second, five and ten seconds, and when a table is chosen
+//!   /status.json   counters, page cleaners, replication, running statements, times by kind of statement
+//!   /statements.json   the statements that have taken the most time, by their digests
 //!   /tables.json   bytes and forms of pages of the largest tablespaces, and of all together
 //!   /map.json      ?space=N: where the file has data and where holes
 //!   /metrics       Prometheus
@@ -33,6 +34,9 @@ const LISTING_AGE: Duration = Duration::from_secs(5);
 
 /// The page shows so many tablespaces.
 const LISTED_MAX: usize = 100;
+
+/// And so many statements.
+const COSTLY_MAX: usize = 10;
 
 /// Cells of the map of a tablespace.
 const MAP_CELLS: usize = 2048;
@@ -71,6 +75,7 @@ impl Source {
                 Answer::new(prometheus::CONTENT_TYPE, page)
             }
             "/status.json" => json_of(&Facts::gather(&self.instance)),
+            "/statements.json" => json_of(&facts::costly(&self.instance, COSTLY_MAX)),
             "/tables.json" => self.tables(),
             "/map.json" => self.map(request.query),
             _ => Answer::refusal("404 Not Found"),
