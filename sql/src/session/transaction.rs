@@ -277,13 +277,17 @@ impl Session {
         let mut trx = cell.into_inner();
         self.state.rows_examined.set(self.state.rows_examined.get() + trx.rows_read().saturating_sub(read_before));
         match self.end_row_log(result) {
-            Ok(value) if self.in_transaction() => {
-                self.trx = Some(trx);
-                Ok(value)
-            }
             Ok(value) => {
-                self.next_transaction = Characteristics::default();
-                self.commit_logged(trx).map_err(storage_error)?;
+                // The end of a statement counts, and that of its transaction once more.
+                if !trx.is_untouched() {
+                    self.status.add(Counter::HandlerCommit, 1);
+                }
+                if self.in_transaction() {
+                    self.trx = Some(trx);
+                } else {
+                    self.next_transaction = Characteristics::default();
+                    self.commit_logged(trx).map_err(storage_error)?;
+                }
                 Ok(value)
             }
             // A deadlock's victim has lost its transaction, and so has one whose snapshot was overtaken by other
