@@ -23,8 +23,8 @@ use storage::config::FlushLogAtCommit;
 use storage::io::Disk;
 use storage::io::sim::SimDisk;
 use storage::{
-    Column, ColumnSet, Config, Engine, IfLocked, IndexDefinition, ReadMode, Row, ScanRange, Table, TableDefinition,
-    Trx, TrxOptions,
+    Column, ColumnSet, Config, Engine, IfLocked, IndexDefinition, ReadMode, Row, Table, TableDefinition, Trx,
+    TrxOptions,
 };
 
 /// Enough for a tree of two levels.
