@@ -164,6 +164,8 @@ counters! {
 #[derive(Debug)]
 pub struct SessionStatus {
     counts: [AtomicU64; NAMES.len()],
+    /// The counts of when it began to count anew: FLUSH STATUS.
+    flushed: [AtomicU64; NAMES.len()],
     prepared_statements: AtomicU64,
     busy: AtomicBool,
     /// The connection's number.
@@ -186,6 +188,7 @@ impl SessionStatus {
     pub fn new() -> Self {
         Self {
             counts: std::array::from_fn(|_| AtomicU64::new(0)),
+            flushed: std::array::from_fn(|_| AtomicU64::new(0)),
             prepared_statements: AtomicU64::new(0),
             busy: AtomicBool::new(false),
             thread: AtomicU64::new(0),
@@ -221,9 +224,19 @@ impl SessionStatus {
         self.counts[counter as usize].load(Ordering::Relaxed)
     }
 
-    /// All that it counts, by name.
+    /// All that it has counted since it last began anew, by name.
     pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        NAMES.iter().zip(&self.counts).map(|(name, count)| (*name, count.load(Ordering::Relaxed)))
+        let counts = self.counts.iter().zip(&self.flushed);
+        let since = |count: &AtomicU64, before: u64| count.load(Ordering::Relaxed).saturating_sub(before);
+        let counts = counts.map(move |(count, flushed)| since(count, flushed.load(Ordering::Relaxed)));
+        NAMES.iter().copied().zip(counts)
+    }
+
+    /// The session shows only what it counts from here on. The server's sums stay.
+    fn flush(&self) {
+        for (count, flushed) in self.counts.iter().zip(&self.flushed) {
+            flushed.store(count.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
     }
 
     /// How many prepared statements the session holds.
@@ -260,6 +273,8 @@ impl SessionStatus {
 /// What all sessions have done.
 pub struct ServerStatus {
     started: Instant,
+    /// The last FLUSH STATUS.
+    flushed: Mutex<Instant>,
     sessions: Mutex<Sessions>,
     /// Connections refused or broken before login.
     aborted_connects: AtomicU64,
@@ -327,6 +342,7 @@ impl ServerStatus {
     pub fn new() -> Self {
         Self {
             started: Instant::now(),
+            flushed: Mutex::new(Instant::now()),
             sessions: Mutex::new(Sessions { living: Vec::new(), gone: [0; NAMES.len()], accounts: BTreeMap::new() }),
             aborted_connects: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
@@ -362,11 +378,7 @@ impl ServerStatus {
         let mut sessions = self.sessions.lock();
         sessions.living.push(status.clone());
         self.connections.fetch_add(1, Ordering::Relaxed);
-        if sessions.living.len() > self.connections_max.load(Ordering::Relaxed) {
-            self.connections_max.store(sessions.living.len(), Ordering::Relaxed);
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
-            self.connections_max_at.store(now, Ordering::Relaxed);
-        }
+        self.note_connections(&sessions, self.connections_max.load(Ordering::Relaxed));
         status
     }
 
@@ -414,6 +426,23 @@ impl ServerStatus {
         self.refused_connections.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// FLUSH STATUS of a session: it counts anew, and so does the server its largest number of connections.
+    pub fn flush(&self, session: &SessionStatus) {
+        session.flush();
+        *self.flushed.lock() = Instant::now();
+        let sessions = self.sessions.lock();
+        self.note_connections(&sessions, 0);
+    }
+
+    /// Notes the time of the largest number of connections, if there are more than `before`.
+    fn note_connections(&self, sessions: &Sessions, before: usize) {
+        if sessions.living.len() > before {
+            self.connections_max.store(sessions.living.len(), Ordering::Relaxed);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+            self.connections_max_at.store(now, Ordering::Relaxed);
+        }
+    }
+
     pub fn uptime_seconds(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
@@ -445,9 +474,7 @@ impl ServerStatus {
     /// SHOW SESSION STATUS: what this session did, and what cannot be told apart by session.
     pub fn session(&self, session: &SessionStatus, engine: &EngineStatus) -> Vec<(&'static str, String)> {
         let mut counts = [0; NAMES.len()];
-        for (count, cell) in counts.iter_mut().zip(&session.counts) {
-            *count = cell.load(Ordering::Relaxed);
-        }
+        counts.iter_mut().zip(session.counts()).for_each(|(count, (_, own))| *count = own);
         self.listing(&counts, engine)
     }
 
@@ -491,7 +518,7 @@ impl ServerStatus {
             ("Threads_created", connections),
             ("Threads_running", running),
             ("Uptime", self.uptime_seconds()),
-            ("Uptime_since_flush_status", self.uptime_seconds()),
+            ("Uptime_since_flush_status", self.flushed.lock().elapsed().as_secs()),
         ]
     }
 }

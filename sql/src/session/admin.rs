@@ -369,6 +369,7 @@ impl Session {
                         transport.forget_hosts();
                     }
                 }
+                FlushItem::Other(what) if what == "STATUS" => self.instance.status.flush(&self.status),
                 FlushItem::Other(_) => {}
             }
         }
