@@ -84,6 +84,8 @@ pub fn storage_error(error: storage::Error) -> Error {
             None => Error::unknown_database(&name),
         },
         Storage::Exists(name) => Error::table_exists(&name),
+        Storage::TriggersStay => Error::trigger_in_wrong_schema(),
+        Storage::ViewStays => Error::rename_across_databases(),
         Storage::RowTooLarge { bytes_max, .. } => Error::row_too_large(bytes_max),
         Storage::TableChanged => Error::table_definition_changed(),
         Storage::ReadOnly => Error::read_only_transaction(),

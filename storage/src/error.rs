@@ -58,6 +58,10 @@ pub enum Error {
     NotFound(Box<str>),
     /// A database, table, index or tablespace of this name or number exists already.
     Exists(Box<str>),
+    /// A view would come into another database.
+    ViewStays,
+    /// A table with triggers would.
+    TriggersStay,
     /// A DDL statement has changed the table since the transaction took its read view; begin anew.
     TableChanged,
     /// The row does not fit a page, even with its long columns moved out.
@@ -254,6 +258,8 @@ impl fmt::Display for Error {
             Error::ForeignKeyRefused(refusal) => write!(f, "at odds with a foreign key: {refusal:?}"),
             Error::NotFound(name) => write!(f, "{name} does not exist"),
             Error::Exists(name) => write!(f, "{name} exists already"),
+            Error::ViewStays => write!(f, "a view stays in its database"),
+            Error::TriggersStay => write!(f, "a table with triggers stays in its database"),
             Error::TableChanged => write!(f, "table definition has changed, please retry transaction"),
             Error::RowTooLarge { bytes, bytes_max } => write!(f, "row of {bytes} bytes; at most {bytes_max} fit"),
             Error::ReadOnly => write!(f, "read only"),

@@ -498,10 +498,6 @@ fn rename_tables(context: &Context<'_>, renames: &[(TableName, TableName)]) -> R
         if context.instance.engine.database(to.0).is_none() {
             return Err(Error::unknown_database(to.0));
         }
-        if from.0 != to.0 && view::is_view(context, from.0, from.1) {
-            return Err(Error::rename_across_databases());
-        }
-        view::check_triggers_stay(context, from, to)?;
         pairs.push((from, to));
     }
     context.instance.engine.rename_tables(&pairs, &context.wait).map_err(|error| match error {

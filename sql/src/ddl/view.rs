@@ -23,15 +23,6 @@ pub fn check_none(context: &Context<'_>, database: &str, name: &str) -> Result<(
     }
 }
 
-/// A table with triggers stays in its database, as they are there, too.
-pub fn check_triggers_stay(context: &Context<'_>, from: (&str, &str), to: (&str, &str)) -> Result<()> {
-    let is_trigger = |definition: &std::sync::Arc<storage::Definition>| definition.kind == DefinitionKind::Trigger;
-    match from.0 != to.0 && context.instance.engine.definitions_of_table(from.0, from.1).iter().any(is_trigger) {
-        true => Err(Error::trigger_in_wrong_schema()),
-        false => Ok(()),
-    }
-}
-
 /// All or none, as in MySQL 8.0.
 pub fn drop_views(context: &Context<'_>, views: &[TableName], if_exists: bool) -> Result<Outcome> {
     let engine = &context.instance.engine;

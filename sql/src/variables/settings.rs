@@ -332,10 +332,7 @@ impl Settings {
     /// Whether statements are not read in the character set of the client: names are in UTF-8 everywhere, and in some sets
     /// a byte of a character looks like a quote.
     pub fn brings_statements_to_utf8(&self) -> bool {
-        Settings::brings_to_utf8(collation::collation(self.character_set_client).charset)
-    }
-
-    pub fn brings_to_utf8(client: Charset) -> bool {
+        let client = collation::collation(self.character_set_client).charset;
         match client {
             Charset::Multi(_) => true,
             // Where a letter stands in the place of `@`, no text can be told from one in ASCII.

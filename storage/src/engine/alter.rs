@@ -200,6 +200,7 @@ impl Alteration<'_> {
         let mut new_keys: Vec<usize> = relations::new_keys(&definition, Some(old));
         if is_renamed {
             locked.check_free((&to.0, &to.1))?;
+            engine.check_triggers_stay((&old.database, &old.name), &to.0)?;
             for (database, name) in engine.inner.dictionary.children_of(&old.database, &old.name) {
                 locked.check_locked(&database, &name)?;
             }

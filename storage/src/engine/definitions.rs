@@ -89,6 +89,16 @@ impl Engine {
         Ok(DefinitionChanges { removed, added: Vec::new() })
     }
 
+    /// A table with triggers stays in its database, as they are there, too. It is locked.
+    pub(super) fn check_triggers_stay(&self, (database, table): TableName<'_>, to: &str) -> Result<()> {
+        let has_triggers =
+            || self.definitions_of_table(database, table).iter().any(|own| own.kind == DefinitionKind::Trigger);
+        match database != to && has_triggers() {
+            true => Err(Error::TriggersStay),
+            false => Ok(()),
+        }
+    }
+
     /// The definitions of tables that get other names go with them. All are removed before any is added, because tables
     /// may exchange their names.
     pub(super) fn move_definitions(

@@ -31,9 +31,21 @@ impl Engine {
         let view = |name: &TableName<'_>| dictionary.definitions.find((DefinitionKind::View, name.0, name.1));
         let mut views: FxHashMap<TableName<'_>, Option<Arc<Definition>>> =
             names.iter().map(|name| (*name, view(name))).collect();
+        // What each name was called before the statement.
+        let mut was: FxHashMap<TableName<'_>, TableName<'_>> = names.iter().map(|name| (*name, *name)).collect();
         let mut ddl = self.begin_ddl()?;
         for (from, to) in renames {
             dictionary.database(to.0).ok_or_else(|| Error::NotFound(to.0.into()))?;
+            if from.0 != to.0 {
+                if views[from].is_some() {
+                    return Err(Error::ViewStays);
+                }
+                if now[from].is_some() {
+                    // Its triggers are still those of its first name.
+                    self.check_triggers_stay(was[from], to.0)?;
+                }
+            }
+            was.insert(*to, was[from]);
             dictionary.check_usable(to.0, to.1)?;
             let is_free = now[to].is_none() && views[to].is_none();
             let taken = || Error::Exists(format!("{}.{}", to.0, to.1).into());
