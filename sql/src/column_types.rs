@@ -13,6 +13,14 @@ pub const ROW_BYTES_MAX: u64 = 65535;
 
 const CHAR_MAX: u64 = 255;
 
+/// The collation of a name, where a short one (`uca1400_ai_ci`) is that of a character set. 1253: that has none.
+pub fn named_in(name: &str, charset: Charset) -> Result<&'static Collation> {
+    Collation::by_name_in(name, charset).ok_or_else(|| match Collation::is_short(name) {
+        true => Error::collation_charset_mismatch(name, charset.name()),
+        false => Error::unknown_collation(name),
+    })
+}
+
 /// The collation that a character set and a collation name mean together. `utf8mb4`: what that means alone.
 pub fn collation_of(
     charset: Option<&str>,
@@ -28,7 +36,7 @@ pub fn collation_of(
     let Some(name) = name.filter(|word| !word.eq_ignore_ascii_case("default")) else {
         return Ok(charset.map_or(otherwise, |charset| charset.collation_given(utf8mb4)));
     };
-    let found = Collation::by_name(name).ok_or_else(|| Error::unknown_collation(name))?;
+    let found = named_in(name, charset.unwrap_or(collation(otherwise).charset))?;
     if charset.is_some_and(|charset| charset != found.charset) {
         let charset = charset.map_or("", |charset| charset.name());
         return Err(Error::collation_charset_mismatch(found.name, charset));

@@ -1,6 +1,6 @@
-//! The collations by their numbers, which are MySQL's; those from 1024 on are MariaDB's.
+//! The collations by their numbers, which are MySQL's; those from 1024 on are MariaDB's, and from 2048 on its `uca1400` ones.
 
-use super::uca::{self, ai_ci, as_cs, as_cs_ks, v4};
+use super::uca::{self, KINDS, LANGUAGES, ai_ci, as_cs, as_cs_ks, v4};
 use super::{
     Charset, Collation, CollationId, Rewriting, Rule, latin1,
     multibyte::Multibyte,
@@ -20,7 +20,7 @@ const fn known(id: u16, name: &'static str, charset: Charset, rule: Rule) -> Col
 
 /// For each id its place in [`COLLATIONS`].
 pub(super) static PLACES: [u16; IDS] = places();
-const IDS: usize = 1271;
+const IDS: usize = 3272;
 pub(super) const NOWHERE: u16 = u16::MAX;
 
 const fn places() -> [u16; IDS] {
@@ -33,8 +33,93 @@ const fn places() -> [u16; IDS] {
     places
 }
 
+const LISTED: usize = 303;
+
+pub(super) static COLLATIONS: [Collation; LISTED + LATEST_SETS.len() * LANGUAGES * KINDS] = {
+    let mut all = [OLD[0]; LISTED + LATEST_SETS.len() * LANGUAGES * KINDS];
+    let mut at = 0;
+    while at < LISTED {
+        all[at] = OLD[at];
+        at += 1;
+    }
+    while at < all.len() {
+        let (set, language, kind) =
+            ((at - LISTED) / KINDS / LANGUAGES, (at - LISTED) / KINDS % LANGUAGES, (at - LISTED) % KINDS);
+        // MariaDB has kept two places free, as in its older collations.
+        let language_id = if language > LANGUAGES - 3 { language + 2 } else { language };
+        let id = 2048 + 256 * set + KINDS * language_id + kind;
+        let of = &uca::V14_0_0[language][kind];
+        let rule = match LATEST_SETS[set] {
+            Charset::Wide(wide) => Rule::UnicodeWide(wide, of),
+            _ => Rule::Unicode(of),
+        };
+        all[at] = known(id as u16, LATEST_NAMES[set][language][kind], LATEST_SETS[set], rule);
+        at += 1;
+    }
+    all
+};
+
+/// The character sets that have collations of Unicode 14.0.0, in the order of their ids.
+const LATEST_SETS: [Charset; 5] = [
+    Charset::Utf8mb3,
+    Charset::Utf8mb4,
+    Charset::Wide(Wide::Ucs2),
+    Charset::Wide(Wide::Utf16),
+    Charset::Wide(Wide::Utf32),
+];
+
+/// The names of the collations of Unicode 14.0.0 in one character set and language.
+macro_rules! kinds {
+    ($charset:literal, $language:literal) => {
+        [
+            concat!($charset, "_uca1400", $language, "_ai_ci"),
+            concat!($charset, "_uca1400", $language, "_ai_cs"),
+            concat!($charset, "_uca1400", $language, "_as_ci"),
+            concat!($charset, "_uca1400", $language, "_as_cs"),
+            concat!($charset, "_uca1400", $language, "_nopad_ai_ci"),
+            concat!($charset, "_uca1400", $language, "_nopad_ai_cs"),
+            concat!($charset, "_uca1400", $language, "_nopad_as_ci"),
+            concat!($charset, "_uca1400", $language, "_nopad_as_cs"),
+        ]
+    };
+}
+
+/// The same in all languages.
+macro_rules! languages {
+    ($charset:literal) => {
+        [
+            kinds!($charset, ""),
+            kinds!($charset, "_icelandic"),
+            kinds!($charset, "_latvian"),
+            kinds!($charset, "_romanian"),
+            kinds!($charset, "_slovenian"),
+            kinds!($charset, "_polish"),
+            kinds!($charset, "_estonian"),
+            kinds!($charset, "_spanish"),
+            kinds!($charset, "_swedish"),
+            kinds!($charset, "_turkish"),
+            kinds!($charset, "_czech"),
+            kinds!($charset, "_danish"),
+            kinds!($charset, "_lithuanian"),
+            kinds!($charset, "_slovak"),
+            kinds!($charset, "_spanish2"),
+            kinds!($charset, "_roman"),
+            kinds!($charset, "_persian"),
+            kinds!($charset, "_esperanto"),
+            kinds!($charset, "_hungarian"),
+            kinds!($charset, "_sinhala"),
+            kinds!($charset, "_german2"),
+            kinds!($charset, "_vietnamese"),
+            kinds!($charset, "_croatian"),
+        ]
+    };
+}
+
+const LATEST_NAMES: [[[&str; KINDS]; LANGUAGES]; LATEST_SETS.len()] =
+    [languages!("utf8mb3"), languages!("utf8mb4"), languages!("ucs2"), languages!("utf16"), languages!("utf32")];
+
 #[rustfmt::skip]
-pub(super) static COLLATIONS: [Collation; 303] = [
+static OLD: [Collation; LISTED] = [
     known(1, "big5_chinese_ci", Charset::Multi(Multibyte::Big5), Rule::Multi(single::order(34))),
     known(3, "dec8_swedish_ci", Charset::Single(Single::Dec8), Rule::Tabled(single::order(0))),
     known(4, "cp850_general_ci", Charset::Single(Single::Cp850), Rule::Tabled(single::order(1))),

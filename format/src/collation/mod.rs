@@ -13,6 +13,7 @@
 //! utf8mb4_unicode_ci, utf8mb3_unicode_ci,
 //! utf8mb4_unicode_520_ci, utf8mb3_..._520_ci any number of weights each: Unicode's tables; uca.rs
 //! utf8mb4_0900_ai_ci, _as_ci, _as_cs         the same, not padded; accents and case at levels of their own
+//! utf8mb4_uca1400_ai_ci, _ai_cs and others   MariaDB's: padded, and yet with levels
 //! utf8mb4_czech_ci, utf8mb4_cs_0900_ai_ci... the same as a language has them: rules on those tables, and for Chinese and
 //!                                            Japanese an order of ideographs
 //! cp1251_general_ci and others of one byte   a byte weighs by a table that a server has shown; single.rs
@@ -181,7 +182,7 @@ impl Rewriting {
 }
 
 /// How the texts of a character set compare.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Collation {
     pub id: CollationId,
     pub name: &'static str,
@@ -225,6 +226,21 @@ impl Collation {
         })
     }
 
+    /// By name, where MariaDB's short names stand for the collation of a character set: `uca1400_ai_ci` is
+    /// `utf8mb4_uca1400_ai_ci` in utf8mb4. A set that has none of that name gives None.
+    pub fn by_name_in(name: &str, charset: Charset) -> Option<&'static Collation> {
+        match Collation::is_short(name) {
+            true => Collation::by_name(&format!("{}_{name}", charset.name())),
+            false => Collation::by_name(name),
+        }
+    }
+
+    /// Whether a name is one that stands for the collations of several character sets.
+    pub fn is_short(name: &str) -> bool {
+        let is_of_mariadb = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("uca1400_"));
+        is_of_mariadb && Collation::by_name(&format!("utf8mb4_{name}")).is_some()
+    }
+
     /// Whether it is `binary`, which compares bytes and not characters.
     #[inline]
     pub fn is_binary(&self) -> bool {
@@ -255,7 +271,19 @@ impl Collation {
 
     /// Whether i and ı are two letters, which differ in upper case, too.
     fn is_turkish(&self) -> bool {
-        matches!(self.rule, Rule::Unicode(of) | Rule::UnicodeWide(_, of) if std::ptr::eq(of, &uca::v4::TURKISH))
+        matches!(self.rule, Rule::Unicode(of) | Rule::UnicodeWide(_, of) if of.is_turkish())
+    }
+
+    /// Whether letters have the case of Unicode 14.0.0.
+    fn has_latest_case(&self) -> bool {
+        matches!(self.rule, Rule::Unicode(of) | Rule::UnicodeWide(_, of) if of.is_latest())
+    }
+
+    fn map_letters(&self, text: &[u8], map: impl Fn(u32) -> u32, out: &mut Vec<u8>) {
+        match self.charset {
+            Charset::Wide(set) => set.map(text, map, out),
+            _ => charset::map_utf8(text, map, out),
+        }
     }
 
     /// Letters have the case that Unicode gives them, but for these later ones. None: that of an older table.
@@ -282,6 +310,14 @@ impl Collation {
 
     /// Appends the text in upper case.
     pub fn upper(&self, text: &[u8], out: &mut Vec<u8>) {
+        if self.has_latest_case() {
+            let is_turkish = self.is_turkish();
+            let upper = |letter| match is_turkish && letter == u32::from(b'i') {
+                true => unicode::to_upper_turkish(letter),
+                false => unicode::to_upper_of_14_0_0(letter),
+            };
+            return self.map_letters(text, upper, out);
+        }
         match (self.is_turkish(), self.charset) {
             (true, Charset::Wide(set)) => set.map(text, unicode::to_upper_turkish, out),
             (true, _) => charset::map_utf8(text, unicode::to_upper_turkish, out),
@@ -297,6 +333,14 @@ impl Collation {
 
     /// Appends the text in lower case.
     pub fn lower(&self, text: &[u8], out: &mut Vec<u8>) {
+        if self.has_latest_case() {
+            let is_turkish = self.is_turkish();
+            let lower = |letter| match is_turkish && letter == u32::from(b'I') {
+                true => unicode::to_lower_turkish(letter),
+                false => unicode::to_lower_of_14_0_0(letter),
+            };
+            return self.map_letters(text, lower, out);
+        }
         match (self.is_turkish(), self.charset) {
             (true, Charset::Wide(set)) => set.map(text, unicode::to_lower_turkish, out),
             (true, _) => charset::map_utf8(text, unicode::to_lower_turkish, out),

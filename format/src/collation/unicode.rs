@@ -134,6 +134,17 @@ pub(super) fn to_lower_of_unicode(code_point: u32, later: Later) -> u32 {
     }
 }
 
+/// The case of Unicode 14.0.0; what becomes several letters in full is mapped to the one of the older table.
+pub(super) fn to_upper_of_14_0_0(code_point: u32) -> u32 {
+    let becomes_several = char::from_u32(code_point).is_some_and(|letter| letter.to_uppercase().len() > 1);
+    if becomes_several { to_upper(code_point) } else { single(code_point, char::to_uppercase, AFTER_14_0_0) }
+}
+
+pub(super) fn to_lower_of_14_0_0(code_point: u32) -> u32 {
+    let becomes_several = char::from_u32(code_point).is_some_and(|letter| letter.to_lowercase().len() > 1);
+    if becomes_several { to_lower(code_point) } else { single(code_point, char::to_lowercase, AFTER_14_0_0) }
+}
+
 /// The first letter whose case only newer versions of Unicode know.
 const FIRST_LATER_LETTER: u32 = 0x180;
 
@@ -142,6 +153,7 @@ pub(super) type Later = &'static [&'static [RangeInclusive<u32>]];
 
 pub(super) const AFTER_5_2_0: Later = &[&FROM_6_0_0, &FROM_10_0_0];
 pub(super) const AFTER_9_0_0: Later = &[&FROM_10_0_0];
+const AFTER_14_0_0: Later = &[&FROM_16_0_0];
 
 const FROM_6_0_0: [RangeInclusive<u32>; 21] = [
     0x37F..=0x37F,
@@ -178,6 +190,9 @@ const FROM_10_0_0: [RangeInclusive<u32>; 9] = [
     0x16E40..=0x16E7F,
     0x16EA0..=0x16ED3,
 ];
+
+const FROM_16_0_0: [RangeInclusive<u32>; 6] =
+    [0x1C89..=0x1C8A, 0xA7CB..=0xA7CF, 0xA7D2..=0xA7D5, 0xA7DA..=0xA7DC, 0x10D50..=0x10D85, 0x16EA0..=0x16ED3];
 
 /// The one letter that another becomes; what becomes several stays, as what has no case does.
 fn single<M: Iterator<Item = char>>(code_point: u32, map: impl Fn(char) -> M, later: Later) -> u32 {

@@ -10,10 +10,11 @@
 //! Its document may read columns of the tables that stand before it. So the tables of such a query stay in the order
 //! written, and its rows are made anew for each row before it.
 
-use format::collation::{Charset, Collation, CollationId};
+use format::collation::{Charset, CollationId};
 use format::value::{ColumnType, Json, JsonPath, LobSize};
 
 use super::SourceColumn;
+use crate::column_types::named_in;
 use crate::error::{Error, Result};
 use crate::expression::Expr;
 use crate::expression::functions::json_path;
@@ -170,11 +171,12 @@ fn column_type(name: &str, spec: &TypeSpec) -> Result<ColumnType> {
 }
 
 fn collation_of(spec: &TypeSpec) -> Result<CollationId> {
-    match (&spec.collation, &spec.charset) {
-        (Some(name), _) => Ok(Collation::by_name(name).ok_or_else(|| Error::unknown_collation(name))?.id),
-        (None, Some(name)) => {
-            Ok(Charset::by_name(name).ok_or_else(|| Error::unknown_charset(name))?.default_collation())
-        }
-        (None, None) => Ok(CollationId::DEFAULT),
+    let charset = match &spec.charset {
+        Some(name) => Charset::by_name(name).ok_or_else(|| Error::unknown_charset(name))?,
+        None => Charset::Utf8mb4,
+    };
+    match &spec.collation {
+        Some(name) => Ok(named_in(name, charset)?.id),
+        None => Ok(charset.default_collation()),
     }
 }

@@ -1,6 +1,6 @@
 //! SET: system variables, user variables, character sets.
 
-use format::collation::{Charset, Collation, collation};
+use format::collation::{Charset, collation};
 use format::value::{Value, Zone};
 
 use super::state::with_own_digits;
@@ -528,7 +528,7 @@ impl Session {
         let wanted = match wanted {
             None => collation(charset.collation_given(self.variables.settings.utf8mb4_collation)),
             Some(wanted) => {
-                let found = Collation::by_name(wanted).ok_or_else(|| Error::unknown_collation(wanted))?;
+                let found = crate::column_types::named_in(wanted, charset)?;
                 if found.charset != charset {
                     return Err(Error::collation_charset_mismatch(found.name, charset.name()));
                 }

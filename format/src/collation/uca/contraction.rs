@@ -12,6 +12,7 @@ pub(super) struct Contractions {
     heads: [u64; HEADS / 64],
     /// By the first character, the longer ones first.
     list: Vec<Contraction>,
+    longest: usize,
 }
 
 pub(super) struct Contraction {
@@ -32,14 +33,36 @@ impl Contractions {
         // Of two that are the same, the later one counts.
         list.reverse();
         list.sort_by_key(|one| (one.characters[0], std::cmp::Reverse(one.characters.len())));
-        (!list.is_empty()).then_some(Contractions { heads, list })
+        let longest = list.iter().map(|one| one.characters.len()).max()?;
+        Some(Contractions { heads, list, longest })
+    }
+
+    #[inline]
+    fn may_begin(&self, code: u32) -> bool {
+        let head = code as usize % HEADS;
+        self.heads[head / 64] & 1 << (head % 64) != 0
+    }
+
+    /// The last place at or before `at`, where a character begins, that lies in no contraction, whatever follows `at`.
+    #[inline]
+    pub fn boundary(&self, encoding: impl Encoding, text: &[u8], at: usize) -> usize {
+        let (mut boundary, mut from) = (at, at);
+        let mut characters = 1;
+        while characters < self.longest && from > 0 {
+            from = encoding.start(text, from - 1);
+            characters += 1;
+            // Bytes that are no character are passed over, or begin no contraction.
+            if encoding.code_point(&text[from..]).is_some_and(|(code, _)| self.may_begin(code)) {
+                (boundary, characters) = (from, 1);
+            }
+        }
+        boundary
     }
 
     /// The longest contraction that begins with a character and goes on in `rest`: its entry, and its bytes in `rest`.
     #[inline]
     pub fn find(&self, encoding: impl Encoding, first: u32, rest: &[u8]) -> Option<(u32, usize)> {
-        let head = first as usize % HEADS;
-        if self.heads[head / 64] & 1 << (head % 64) == 0 {
+        if !self.may_begin(first) {
             return None;
         }
         let from = self.list.partition_point(|one| one.characters[0] < first);

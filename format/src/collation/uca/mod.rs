@@ -1,6 +1,6 @@
-//! The Unicode Collation Algorithm, as far as MySQL's `unicode_ci` (tables of Unicode 4.0.0), `unicode_520_ci` (5.2.0) and
-//! `0900_ai_ci`, `0900_as_ci`, `0900_as_cs` (9.0.0) follow it: a character has any number of primary weights, and texts
-//! compare by the weights of their characters.
+//! The Unicode Collation Algorithm, as far as MySQL's `unicode_ci` (tables of Unicode 4.0.0), `unicode_520_ci` (5.2.0),
+//! `0900_ai_ci`, `0900_as_ci`, `0900_as_cs` (9.0.0) and MariaDB's `uca1400` (14.0.0) follow it: a character has any number of
+//! primary weights, and texts compare by the weights of their characters.
 //!
 //! ```text
 //! a      0E33                    A, á and ª weigh the same
@@ -25,9 +25,13 @@
 //! The Japanese collation that tells kana apart has a fourth level, where hiragana weigh 2 and katakana 8; a text without kana
 //! does not have it.
 //!
-//! The collations of 4.0.0 and 5.2.0 pad texts with spaces, those of 9.0.0 do not, nor MariaDB's `nopad` ones. A character
+//! Of 14.0.0 a collation may leave out the accents and keep the case (`ai_cs`). There the sequences of characters that
+//! Unicode's table itself lists weigh together, in every language: Thai vowels with the consonant behind them, `l·`.
+//!
+//! The collations of 4.0.0, 5.2.0 and 14.0.0 pad texts with spaces, those of 9.0.0 do not, nor MariaDB's `nopad` ones. Where
+//! 14.0.0 has further levels, the shorter text is padded there with what a space weighs, in the `nopad` ones, too. A character
 //! beyond the Basic Multilingual Plane weighs FFFD in 4.0.0. At most eight elements of a character count. A Hangul syllable
-//! weighs in 9.0.0 as its letters do.
+//! weighs in 9.0.0 as its letters do; in 14.0.0 its weights are derived, as those of what the table has not.
 //!
 //! LIKE compares character by character: two are alike if all their weights are, so `ß` is not like `ss`, though equal, and
 //! a contraction is nothing to it.
@@ -113,6 +117,14 @@ pub(super) enum Version {
     V5_2_0,
     /// With so many levels.
     V9_0_0(u8),
+    V14_0_0(Sensitive),
+}
+
+/// What else than letters a collation of 14.0.0 tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sensitive {
+    pub accents: bool,
+    pub case: bool,
 }
 
 impl Version {
@@ -121,14 +133,34 @@ impl Version {
             Version::V4_0_0 => include_bytes!("../weights/4.0.0"),
             Version::V5_2_0 => include_bytes!("../weights/5.2.0"),
             Version::V9_0_0(_) => include_bytes!("../weights/9.0.0"),
+            Version::V14_0_0(_) => include_bytes!("../weights/14.0.0"),
         }
     }
 
+    /// The number of levels that count.
     const fn levels(self) -> usize {
         match self {
             Version::V9_0_0(levels) => levels as usize,
+            Version::V14_0_0(Sensitive { accents, case }) => 1 + accents as usize + case as usize,
             _ => 1,
         }
+    }
+
+    /// Which weight of an element counts at a level.
+    #[inline]
+    const fn weight_at(self, level: usize) -> usize {
+        match self {
+            Version::V14_0_0(Sensitive { accents: false, .. }) if level > 0 => level + 1,
+            _ => level,
+        }
+    }
+
+    const fn is_new(self) -> bool {
+        matches!(self, Version::V9_0_0(_))
+    }
+
+    const fn is_mariadbs(self) -> bool {
+        matches!(self, Version::V14_0_0(_))
     }
 }
 
@@ -149,12 +181,11 @@ impl std::fmt::Debug for Uca {
 
 impl Uca {
     const fn of(version: Version, tailoring: Tailoring) -> Uca {
-        let pads = !matches!(version, Version::V9_0_0(_));
-        Uca { version, tailoring, pads, table: OnceLock::new() }
+        Uca { version, tailoring, pads: !version.is_new(), table: OnceLock::new() }
     }
 
-    const fn unpadded(version: Version) -> Uca {
-        Uca { version, tailoring: Tailoring::NONE, pads: false, table: OnceLock::new() }
+    const fn unpadded(version: Version, tailoring: Tailoring) -> Uca {
+        Uca { version, tailoring, pads: false, table: OnceLock::new() }
     }
 
     #[inline]
@@ -163,11 +194,21 @@ impl Uca {
     }
 
     pub const fn is_new(&self) -> bool {
-        matches!(self.version, Version::V9_0_0(_))
+        self.version.is_new()
     }
 
     pub const fn levels(&self) -> usize {
         self.version.levels()
+    }
+
+    /// Whether i and ı are two letters, which differ in upper case, too.
+    pub fn is_turkish(&self) -> bool {
+        std::ptr::eq(self, &v4::TURKISH) || V14_0_0[TURKISH].iter().any(|one| std::ptr::eq(self, one))
+    }
+
+    /// Whether letters have the case of Unicode 14.0.0.
+    pub const fn is_latest(&self) -> bool {
+        self.version.is_mariadbs()
     }
 
     /// The letters that got their case after the version; None: it is that of an older table.
@@ -176,14 +217,15 @@ impl Uca {
             Version::V4_0_0 => None,
             Version::V5_2_0 => Some(unicode::AFTER_5_2_0),
             Version::V9_0_0(_) => Some(unicode::AFTER_9_0_0),
+            Version::V14_0_0(_) => Some(&[]),
         }
     }
 }
 
 pub(super) static V4_0_0: Uca = Uca::of(Version::V4_0_0, Tailoring::NONE);
 pub(super) static V5_2_0: Uca = Uca::of(Version::V5_2_0, Tailoring::NONE);
-pub(super) static V4_0_0_NOPAD: Uca = Uca::unpadded(Version::V4_0_0);
-pub(super) static V5_2_0_NOPAD: Uca = Uca::unpadded(Version::V5_2_0);
+pub(super) static V4_0_0_NOPAD: Uca = Uca::unpadded(Version::V4_0_0, Tailoring::NONE);
+pub(super) static V5_2_0_NOPAD: Uca = Uca::unpadded(Version::V5_2_0, Tailoring::NONE);
 pub(super) static AI_CI: Uca = Uca::of(Version::V9_0_0(1), Tailoring::NONE);
 pub(super) static AS_CI: Uca = Uca::of(Version::V9_0_0(2), Tailoring::NONE);
 pub(super) static AS_CS: Uca = Uca::of(Version::V9_0_0(3), Tailoring::NONE);
@@ -209,6 +251,58 @@ languages!(ai_ci, Version::V9_0_0(1), v9: CS, CYRILLIC, DA, DE_PB, EO, ES, ES_TR
 languages!(as_cs, Version::V9_0_0(3), v9: CS, CYRILLIC, DA, DA_UPPER_FIRST, DE_PB, EO, ES, ES_TRAD, ET, HR, HU, IS, JA, LA, LT,
     LV, PL, RO, SK, SL, SV, TR, VI, ZH);
 languages!(as_cs_ks, Version::V9_0_0(4), v9: JA);
+
+/// How many collations of a language MariaDB has: with accents and without, with case and without, padded and not.
+pub(super) const KINDS: usize = 8;
+
+/// All of 14.0.0, by language and kind in the order of MariaDB's ids.
+pub(super) static V14_0_0: [[Uca; KINDS]; LANGUAGES] = {
+    use rules::{v4, v14::CROATIAN};
+    [
+        kinds(Tailoring::NONE),
+        kinds(v4::ICELANDIC),
+        kinds(v4::LATVIAN),
+        kinds(v4::ROMANIAN),
+        kinds(v4::SLOVENIAN),
+        kinds(v4::POLISH),
+        kinds(v4::ESTONIAN),
+        kinds(v4::SPANISH),
+        kinds(v4::SWEDISH),
+        kinds(v4::TURKISH),
+        kinds(v4::CZECH),
+        kinds(v4::DANISH),
+        kinds(v4::LITHUANIAN),
+        kinds(v4::SLOVAK),
+        kinds(v4::SPANISH2),
+        kinds(v4::ROMAN),
+        kinds(v4::PERSIAN),
+        kinds(v4::ESPERANTO),
+        kinds(v4::HUNGARIAN),
+        kinds(v4::SINHALA),
+        kinds(v4::GERMAN2),
+        kinds(v4::VIETNAMESE),
+        kinds(CROATIAN),
+    ]
+};
+pub(super) const LANGUAGES: usize = 23;
+/// The place of Turkish among them.
+const TURKISH: usize = 9;
+
+const fn kinds(tailoring: Tailoring) -> [Uca; KINDS] {
+    const fn of(tailoring: Tailoring, accents: bool, case: bool, pads: bool) -> Uca {
+        Uca { version: Version::V14_0_0(Sensitive { accents, case }), tailoring, pads, table: OnceLock::new() }
+    }
+    [
+        of(tailoring, false, false, true),
+        of(tailoring, false, true, true),
+        of(tailoring, true, false, true),
+        of(tailoring, true, true, true),
+        of(tailoring, false, false, false),
+        of(tailoring, false, true, false),
+        of(tailoring, true, false, false),
+        of(tailoring, true, true, false),
+    ]
+}
 
 /// The weights of one character at a level.
 #[derive(Clone, Copy)]
@@ -264,12 +358,24 @@ impl Packed<'_> {
         u16::from_le_bytes([self.u8().unwrap_or(0), self.u8().unwrap_or(0)])
     }
 
+    fn u24(&mut self) -> u32 {
+        u32::from(self.u16()) | u32::from(self.u8().unwrap_or(0)) << 16
+    }
+
+    /// None: no character is left, but perhaps sequences.
     fn code_point(&mut self, last: u32) -> Option<u32> {
         let step = match self.u8()? {
-            0 => u32::from(self.u16()) | u32::from(self.u8().unwrap_or(0)) << 16,
+            0 => self.u24(),
             step => u32::from(step),
         };
-        Some(last.wrapping_add(step))
+        (step != 0).then(|| last.wrapping_add(step))
+    }
+
+    fn elements(&mut self, has_levels: bool, elements: &mut Vec<Element>) {
+        elements.clear();
+        for _ in 0..self.u8().unwrap_or(0) {
+            elements.push(self.element(has_levels));
+        }
     }
 
     /// The weights of the next collation element, by level.
@@ -284,20 +390,24 @@ impl Packed<'_> {
     }
 }
 
-/// Calls `take` with each character of a packed table, and its elements.
-fn for_each_character(version: Version, mut take: impl FnMut(u32, &[Element])) {
+/// Calls `take` with each character of a packed table, and its elements. Gives the sequences that it lists.
+fn for_each_character(version: Version, mut take: impl FnMut(u32, &[Element])) -> Vec<(Vec<u32>, Vec<Element>)> {
     let mut packed = Packed(version.packed());
-    let has_levels = matches!(version, Version::V9_0_0(_));
+    let has_levels = matches!(version, Version::V9_0_0(_) | Version::V14_0_0(_));
     let mut elements = Vec::new();
     let mut code = u32::MAX;
     while let Some(next) = packed.code_point(code) {
         code = next;
-        elements.clear();
-        for _ in 0..packed.u8().unwrap_or(0) {
-            elements.push(packed.element(has_levels));
-        }
+        packed.elements(has_levels, &mut elements);
         take(code, &elements);
     }
+    let mut sequences = Vec::new();
+    while let Some(length) = packed.u8() {
+        let characters = (0..length).map(|_| packed.u24()).collect();
+        packed.elements(has_levels, &mut elements);
+        sequences.push((characters, elements.clone()));
+    }
+    sequences
 }
 
 /// Makes a table, character by character.
@@ -322,9 +432,9 @@ impl Builder {
         }
         let count = key.len();
         for level in 1..table.version.levels().min(LEVELS) {
-            let from = key.len();
+            let (from, at) = (key.len(), table.version.weight_at(level));
             key.push(0);
-            key.extend(elements.iter().map(|one| one[level]).filter(|weight| *weight != 0));
+            key.extend(elements.iter().map(|one| one[at]).filter(|weight| *weight != 0));
             if table.language == Language::Danish && level == LEVELS - 1 {
                 key[from + 1..].iter_mut().for_each(|weight| *weight = capitals_first(*weight));
             }
@@ -373,7 +483,7 @@ impl Table {
         let (version, language, pads) = (of.version, of.tailoring.language(), of.pads);
         let table = Table { pages, entries, weights, contractions: None, space: 0, version, language, pads };
         let mut builder = Builder { table, known: HashMap::new(), moves: of.tailoring.moves() };
-        for_each_character(of.version, |code, elements| match language {
+        let mut sequences = for_each_character(of.version, |code, elements| match language {
             Language::Chinese => builder.character(code, &of.tailoring.before_rules(elements, &ideographs)),
             _ => builder.character(code, elements),
         });
@@ -387,7 +497,9 @@ impl Table {
             let entry = builder.entry(&elements);
             Contraction { alike: characters.iter().map(|code| builder.table.alike(*code)).collect(), characters, entry }
         };
-        let contractions = tailored.contractions.into_iter().map(of_contraction).collect();
+        // Those of the language come last, and so before the table's.
+        sequences.extend(tailored.contractions);
+        let contractions = sequences.into_iter().map(of_contraction).collect();
         let mut table = builder.table;
         table.contractions = Contractions::of(contractions);
         let space = table.entry(u32::from(b' '));
@@ -462,7 +574,7 @@ impl Table {
         if self.version == Version::V4_0_0 && code > 0xFFFF {
             return Weighs::these(&[SUPPLEMENTARY_WEIGHT]);
         }
-        let is_new = matches!(self.version, Version::V9_0_0(_));
+        let is_new = self.version.is_new();
         if is_new && SYLLABLES.contains(&code) {
             let syllable = code - SYLLABLES.start();
             let letters = [syllable / (VOWELS * TRAILING), syllable / TRAILING % VOWELS, syllable % TRAILING];
@@ -475,10 +587,18 @@ impl Table {
             return Weighs::these(&weights[..if letters[2] == 0 { 2 } else { 3 }]);
         }
         if level > 0 {
-            return Weighs::these(&COMMON[level - 1..level]);
+            let at = self.version.weight_at(level);
+            return Weighs::these(&COMMON[at - 1..at]);
         }
+        let latest = self.version.is_mariadbs();
         let (base, low) = match code {
-            0x17000..=0x18AFF if is_new => (0xFB00_u16.wrapping_sub((code >> 15) as u16), code - 0x17000),
+            0x17000..=0x18AFF | 0x18D00..=0x18D7F if latest => (base_before(0xFB00, code), code - 0x17000),
+            0x18B00..=0x18CFF if latest => (base_before(0xFB02, code), code - 0x18B00),
+            0x1B170..=0x1B2FF if latest => (base_before(0xFB01, code), code - 0x1B170),
+            0x20000..=0x2A6DF | 0x2A700..=0x2B738 | 0x2CEB0..=0x2EBE0 | 0x30000..=0x3134A if latest => (0xFB80, code),
+            0x2B740..=0x2B81D | 0x2B820..=0x2CEA1 | 0x3400..=0x4DBF if latest => (0xFB80, code),
+            0x4E00..=0x9FFF | 0xFA0E..=0xFA29 if latest => (0xFB40, code),
+            0x17000..=0x18AFF if is_new => (base_before(0xFB00, code), code - 0x17000),
             0x20000..=0x2A6D6 | 0x2A700..=0x2B734 | 0x2B740..=0x2B81D | 0x2B820..=0x2CEA1 if is_new => (0xFB80, code),
             0x9FA6..=0x9FD5 | 0xFA0E..=0xFA29 if is_new => (0xFB40, code),
             0x3400..=0x4DB5 => (0xFB80, code),
@@ -518,7 +638,18 @@ impl Table {
         })
     }
 
-    /// The weights of all levels, with a zero between two levels.
+    /// What pads the shorter text at a level, if anything does.
+    #[inline]
+    fn padding(&self, level: usize) -> Option<u32> {
+        match level {
+            0 => self.pads.then_some(self.space.into()),
+            // The further levels of 14.0.0 are padded even where the first one is not.
+            _ if self.version.is_mariadbs() => Some(COMMON[self.version.weight_at(level) - 1].into()),
+            _ => None,
+        }
+    }
+
+    /// The weights of all levels, in 9.0.0 with a zero between two levels.
     pub fn all_weights(&'static self, encoding: impl Encoding, text: &[u8]) -> Vec<u32> {
         let mut all: Vec<u32> = self.weights(encoding, text, 0).collect();
         for level in 1..self.version.levels() {
@@ -526,7 +657,9 @@ impl Table {
             if level == KANA && weights.peek().is_none() {
                 break;
             }
-            all.push(0);
+            if self.version.is_new() {
+                all.push(0);
+            }
             all.extend(weights);
         }
         all
@@ -537,23 +670,29 @@ impl Table {
         if common == a.len() && common == b.len() {
             return Ordering::Equal;
         }
-        // Equal characters weigh the same, but the first difference may lie within one, or within a contraction.
-        let start = match self.contractions {
-            None => encoding.start(a, common).min(encoding.start(b, common)),
-            Some(_) => 0,
+        let start = encoding.start(a, common).min(encoding.start(b, common));
+        let start = match &self.contractions {
+            None => start,
+            Some(contractions) => contractions.boundary(encoding, a, start),
         };
         let (a, b) = (&a[start..], &b[start..]);
-        if self.pads {
-            return self.compare_padded(encoding, a, b);
-        }
-        let by_level = |level| self.weights(encoding, a, level).cmp(self.weights(encoding, b, level));
+        let by_level = |level| match self.padding(level) {
+            Some(space) => self.compare_padded(encoding, a, b, level, space),
+            None => self.weights(encoding, a, level).cmp(self.weights(encoding, b, level)),
+        };
         let mut by_level = (0..self.version.levels()).map(by_level);
         by_level.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
-    fn compare_padded(&'static self, encoding: impl Encoding, a: &[u8], b: &[u8]) -> Ordering {
-        let (mut a, mut b) = (self.weights(encoding, a, 0), self.weights(encoding, b, 0));
-        let space = u32::from(self.space);
+    fn compare_padded(
+        &'static self,
+        encoding: impl Encoding,
+        a: &[u8],
+        b: &[u8],
+        level: usize,
+        space: u32,
+    ) -> Ordering {
+        let (mut a, mut b) = (self.weights(encoding, a, level), self.weights(encoding, b, level));
         loop {
             let (x, y) = match (a.next(), b.next()) {
                 (None, None) => return Ordering::Equal,
@@ -575,18 +714,23 @@ impl Table {
 
     pub fn hash(&'static self, encoding: impl Encoding, text: &[u8]) -> u64 {
         let of_level = |level| self.weights(encoding, text, level);
-        match self.pads {
-            true => order::hash_of(of_level(0), Some(self.space.into())),
-            false => order::hash_of((0..self.version.levels()).flat_map(of_level), None),
+        match self.padding(0) {
+            _ if self.version.is_mariadbs() => (0..self.version.levels()).fold(0, |hash, level| {
+                let of_level = order::hash_of(of_level(level), self.padding(level));
+                hash.rotate_left(5) ^ of_level
+            }),
+            Some(space) => order::hash_of(of_level(0), Some(space)),
+            None => order::hash_of((0..self.version.levels()).flat_map(of_level), None),
         }
     }
 
     pub fn sort_key(&'static self, encoding: impl Encoding, text: &[u8], out: &mut Vec<u8>) {
-        if self.pads {
-            return order::sort_key_of(self.weights(encoding, text, 0), self.space.into(), size_of::<u16>(), out);
-        }
         for level in 0..self.version.levels() {
             let weights = self.weights(encoding, text, level);
+            if let Some(space) = self.padding(level) {
+                order::sort_key_of(weights, space, size_of::<u16>(), out);
+                continue;
+            }
             weights.for_each(|weight| out.extend_from_slice(&(weight as u16).to_be_bytes()));
             // Less than any weight.
             out.extend_from_slice(&[0, 0]);
@@ -595,7 +739,7 @@ impl Table {
 
     /// Whether a text lies behind all texts whose weights begin with those of `prefix`.
     pub fn is_behind(&'static self, encoding: impl Encoding, text: &[u8], prefix: &[u8]) -> bool {
-        let pad = if self.pads { u32::from(self.space) } else { 0 };
+        let pad = self.padding(0).unwrap_or(0);
         let mut weights = self.weights(encoding, text, 0);
         let difference = self.weights(encoding, prefix, 0).find_map(|wanted| {
             let found = weights.next().unwrap_or(pad);
@@ -603,6 +747,11 @@ impl Table {
         });
         difference == Some(true)
     }
+}
+
+/// What becomes `base` when the first bits of a code point are added to it.
+fn base_before(base: u16, code: u32) -> u16 {
+    base.wrapping_sub((code >> 15) as u16)
 }
 
 /// What a character weighs at the level that tells kana apart.
@@ -642,7 +791,7 @@ mod tests {
     use super::super::wide::Utf8;
     use super::*;
 
-    static TABLES: [&Uca; 17] = [
+    static TABLES: [&Uca; 23] = [
         &V4_0_0,
         &V5_2_0,
         &V4_0_0_NOPAD,
@@ -660,6 +809,12 @@ mod tests {
         &as_cs::JA,
         &as_cs_ks::JA,
         &as_cs::ZH,
+        &V14_0_0[0][0],
+        &V14_0_0[0][1],
+        &V14_0_0[0][3],
+        &V14_0_0[0][5],
+        &V14_0_0[0][7],
+        &V14_0_0[11][3],
     ];
 
     fn weights(of: &'static Uca, text: &str) -> Vec<u32> {
@@ -781,15 +936,49 @@ mod tests {
         }
     }
 
-    /// The definition: both texts as weights, the shorter one padded where spaces do not count.
-    fn compare_slowly(table: &'static Table, a: &[u8], b: &[u8]) -> Ordering {
-        let (mut a, mut b) = (table.all_weights(Utf8, a), table.all_weights(Utf8, b));
-        if table.pads {
-            let length = a.len().max(b.len());
-            a.resize(length, table.space.into());
-            b.resize(length, table.space.into());
+    #[test]
+    fn what_characters_weigh_in_14() {
+        let [[ai_ci, ai_cs, as_ci, as_cs, .., unpadded], ..] = &V14_0_0;
+        for (text, fully) in [
+            ("a", &[0x2075, 0x20, 2][..]),
+            ("Á", &[0x2075, 0x20, 0x24, 8, 2]),
+            ("\u{1}", &[]),
+            // What weighs together.
+            ("l·", &[0x21B0, 0x20, 0x118, 2, 2]),
+            ("เก", &[0x3339, 0x3373, 0x20, 0x20, 2, 2]),
+            ("가", &[0xFBC1, 0xAC00, 0x20, 2]),
+            ("\u{18B00}", &[0xFB02, 0x8000, 0x20, 2]),
+            ("\u{30000}", &[0xFB86, 0x8000, 0x20, 2]),
+        ] {
+            assert_eq!(weights(as_cs, text), fully, "{text:?}");
+            let primary = |weight: &u32| *weight >= 0x200;
+            let of =
+                |keeps: fn(&u32) -> bool| fully.iter().copied().filter(|w| primary(w) || keeps(w)).collect::<Vec<_>>();
+            assert_eq!(weights(ai_ci, text), of(|_| false), "{text:?}");
+            assert_eq!(weights(ai_cs, text), of(|weight| *weight < 0x20), "{text:?}");
+            assert_eq!(weights(as_ci, text), of(|weight| *weight >= 0x20), "{text:?}");
         }
-        a.cmp(&b)
+        let order =
+            |of: &'static Uca, one: &str, other: &str| of.table().compare(Utf8, one.as_bytes(), other.as_bytes());
+        // The accent has a weight of case, too, and stands before that of the next letter.
+        assert_eq!(order(ai_cs, "a", "á"), Ordering::Equal);
+        assert_eq!(order(ai_cs, "aB", "áB"), Ordering::Greater);
+        assert_eq!(order(as_cs, "a", "a "), Ordering::Equal);
+        assert_eq!(order(unpadded, "a", "a "), Ordering::Less);
+    }
+
+    /// The definition: both texts as weights, level by level, the shorter one padded where spaces do not count.
+    fn compare_slowly(table: &'static Table, a: &[u8], b: &[u8]) -> Ordering {
+        let at_level = |level| {
+            let [mut a, mut b] = [a, b].map(|text| table.weights(Utf8, text, level).collect::<Vec<u32>>());
+            if let Some(space) = table.padding(level) {
+                let length = a.len().max(b.len());
+                a.resize(length, space);
+                b.resize(length, space);
+            }
+            a.cmp(&b)
+        };
+        (0..table.version.levels()).map(at_level).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
     proptest! {
@@ -807,8 +996,8 @@ mod tests {
     proptest! {
         #[test]
         fn order_key_hash_and_prefix_agree(
-            a in "[aAåcCdhzsyßS€中가😀かカガーゝヾ重庆\t\u{1}\u{A0}\u{301}\u{307} !]{0,10}",
-            b in "[aAåcCdhzsyßS€中가😀かカガーゝヾ重庆\t\u{1}\u{A0}\u{301}\u{307} !]{0,10}",
+            a in "[aAåcCdhzsyßSl·เก€中가😀かカガーゝヾ重庆\t\u{1}\u{A0}\u{301}\u{307} !]{0,10}",
+            b in "[aAåcCdhzsyßSl·เก€中가😀かカガーゝヾ重庆\t\u{1}\u{A0}\u{301}\u{307} !]{0,10}",
             bytes in proptest::collection::vec(any::<u8>(), 0..10),
         ) {
             for version in TABLES {

@@ -67,6 +67,16 @@ pub(super) mod v4 {
     );
 }
 
+/// Weights of Unicode 14.0.0, whose other languages have the rules of 4.0.0.
+pub(super) mod v14 {
+    use super::Tailoring;
+
+    pub const CROATIAN: Tailoring = Tailoring::of(
+        "&C<č<<<Č<ć<<<Ć &D<dž<<<ǆ<<<Dž<<<ǅ<<<DŽ<<<Ǆ<đ<<<Đ &L<lj<<<ǉ<<<Lj<<<ǈ<<<LJ<<<Ǉ &N<nj<<<ǌ<<<Nj<<<ǋ<<<NJ<<<Ǌ \
+            &S<š<<<Š &Z<ž<<<Ž",
+    );
+}
+
 /// Weights of Unicode 9.0.0.
 pub(super) mod v9 {
     use super::{Language, Script, Tailoring};

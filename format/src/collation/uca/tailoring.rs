@@ -15,6 +15,7 @@
 //! 2.0.0. What becomes of them depends on the version:
 //!
 //! * 4.0.0 has one level. The last weight of the reset grows by the first difference: there are gaps in the tables.
+//! * 14.0.0 follows the same rules, and the last weights of all levels grow by their differences.
 //! * 9.0.0 appends an element of weights that no character has, and the differences are added to these: `&N<ñ` makes
 //!   `[1D91.0020.0002][54A5.0000.0000]` of ñ. Before a letter (`!`) the weight before the last one is reduced by one.
 //!
@@ -98,6 +99,7 @@ impl Script {
 }
 
 /// The rules of a language, and the scripts that it puts before all others.
+#[derive(Clone, Copy)]
 pub(super) struct Tailoring {
     rules: &'static str,
     scripts: &'static [Script],
@@ -295,7 +297,8 @@ impl Tailoring {
             let mut weights = tailored.weights(&step.base, untailored);
             match version {
                 Version::V9_0_0(_) => step.append(&mut weights, extra),
-                _ => step.grow(&mut weights),
+                Version::V14_0_0(_) => step.grow(&mut weights, 3),
+                _ => step.grow(&mut weights, 1),
             }
             weights.truncate(ELEMENTS_MAX);
             if self.language == Language::Danish {
@@ -383,11 +386,15 @@ impl Tailored {
 }
 
 impl Step {
-    /// 4.0.0: the last weight grows.
-    fn grow(&self, weights: &mut Vec<Element>) {
-        match weights.last_mut() {
-            Some(last) => last[0] += self.differences[0],
-            None => weights.push([self.differences[0], 0, 0]),
+    /// 4.0.0 and 14.0.0: the last weight of each level grows.
+    fn grow(&self, weights: &mut Vec<Element>, levels: usize) {
+        if weights.is_empty() {
+            weights.push(Element::default());
+        }
+        for level in 0..levels {
+            if let Some(last) = weights.last_mut() {
+                last[level] += self.differences[level];
+            }
         }
     }
 

@@ -635,9 +635,8 @@ impl<'a> Binder<'a> {
 
     fn collate(&mut self, expr: &ast::Expr, name: &str) -> Result<Expr> {
         let mut expr = self.bind(expr)?;
-        let collation = Collation::by_name(name).ok_or_else(|| Error::unknown_collation(name))?;
-        let charset =
-            if expr.ty.is_string() { expr.ty.charset() } else { format::collation::collation(self.connection).charset };
+        let charset = if expr.ty.is_string() { expr.ty.charset() } else { collation(self.connection).charset };
+        let collation = crate::column_types::named_in(name, charset)?;
         if !expr.ty.is_string() && charset.is_wide() && collation.charset == charset {
             convert_charset(&mut expr, charset);
         }
