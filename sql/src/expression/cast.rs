@@ -65,6 +65,16 @@ pub(super) fn cast<'a>(
                     context.warn(Error::truncated_wrong_value(&format!("CHAR({chars})"), &quoted(&text)));
                     Datum::Bytes(cut(text, kept))
                 }
+                // A connection of bytes: CHAR is BINARY, which zeros fill.
+                Some(chars)
+                    if charset == Charset::Binary
+                        && text.len() < *chars as usize
+                        && u64::from(*chars) <= context.max_allowed_packet_bytes =>
+                {
+                    let mut text = text.into_owned();
+                    text.resize(*chars as usize, 0);
+                    Datum::bytes(text)
+                }
                 _ => Datum::Bytes(text),
             }
         }

@@ -122,6 +122,8 @@ pub fn escape_of(escape: &Datum<'_>, charset: Charset) -> Result<Option<u32>> {
     match escape {
         Datum::Null => Ok(Some(b'\\' as u32)),
         Datum::Bytes(text) if text.is_empty() => Ok(None),
+        // Texts of one byte a character are searched by their bytes.
+        Datum::Bytes(text) if charset.bytes_max() == 1 && text.len() == 1 => Ok(Some(u32::from(text[0]))),
         Datum::Bytes(text) => match charset.decode_char(text) {
             Some((character, length)) if length == text.len() => Ok(Some(character)),
             _ => Err(Error::wrong_arguments("ESCAPE")),

@@ -422,7 +422,8 @@ pub fn datetime_from_number(number: i64, micros: u32) -> Parsed<DateTime> {
         10_000_101..=99_991_231 => number * 1_000_000,
         101_000_000..=691_231_235_959 => number + 20_000_000_000_000,
         700_101_000_000..=991_231_235_959 => number + 19_000_000_000_000,
-        10_000_101_000_000..=99_991_231_235_959 => number,
+        // What is no year of two digits is one of three or four.
+        991_231_235_960..=99_991_231_235_959 => number,
         _ => return Parsed::invalid(),
     };
     let has_time = !matches!(number, 1..=99_991_231);

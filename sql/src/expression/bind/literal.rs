@@ -16,8 +16,18 @@ use crate::types::{Coercibility, SqlMode, TypeInfo};
 impl Binder<'_> {
     /// A text of the statement in the character set of `collation_connection`.
     pub(super) fn as_connection(&self, bytes: &[u8]) -> Vec<u8> {
+        let charset = collation(self.connection).charset;
         let mut converted = Vec::with_capacity(bytes.len());
-        format::collation::convert(bytes, self.client, collation(self.connection).charset, &mut converted);
+        if !matches!(charset, Charset::Multi(_)) {
+            format::collation::convert(bytes, self.client, charset, &mut converted);
+            return converted;
+        }
+        // A backslash that a client of sjis wrote stays one, where a text of another set would get the wide one.
+        for part in bytes.split_inclusive(|byte| *byte == b'\\') {
+            let plain = part.strip_suffix(b"\\").unwrap_or(part);
+            format::collation::convert(plain, self.client, charset, &mut converted);
+            converted.extend_from_slice(&part[plain.len()..]);
+        }
         converted
     }
 
@@ -55,7 +65,7 @@ impl Binder<'_> {
                 let charset = charset_by_name(name)?;
                 let bytes = whole_units(bytes, charset);
                 check_introduced(charset, &bytes)?;
-                let length = bytes.len() as u32 / u32::from(charset.bytes_min());
+                let length = charset.char_count(&bytes) as u32;
                 let ty =
                     TypeInfo::string(length, charset.collation_given(self.utf8mb4), Coercibility::Literal).not_null();
                 Expr::constant(Value::Bytes(bytes), ty)

@@ -8,7 +8,7 @@ use super::string::LENGTH_MAX;
 use super::{Call, Function, Typing, not_null};
 use crate::error::Result;
 use crate::expression::Datum;
-use crate::types::{Coercibility, TypeInfo};
+use crate::types::TypeInfo;
 
 /// Most bytes that one character weighs in a `WEIGHT_STRING`: eight elements of three levels, two bytes each.
 const WEIGHT_BYTES_MAX: u32 = 48;
@@ -30,7 +30,8 @@ fn weight_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
         0 => typing.length(0).max(constant(2)).saturating_mul(WEIGHT_BYTES_MAX).min(LENGTH_MAX),
         bytes => bytes,
     };
-    Ok(TypeInfo::string(bytes, CollationId::BINARY, Coercibility::Literal))
+    // The bytes count as much as the text that they are of.
+    Ok(TypeInfo::string(bytes, CollationId::BINARY, typing.args[0].ty.coercibility))
 }
 
 /// NULL for what is no text; a moment is one.
