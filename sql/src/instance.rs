@@ -19,6 +19,7 @@ use crate::event_alarm::EventAlarm;
 use crate::processlist::ProcessList;
 use crate::read_lock::ReadLock;
 use crate::replication::Replication;
+use crate::shared_plans::SharedPlans;
 use crate::statements::log_file::LogFile;
 use crate::statements::log_table::LogTable;
 use crate::statements::{Limits, Statements};
@@ -59,6 +60,8 @@ pub struct Instance {
     pub accounts: Accounts,
     /// What accounts with limits have taken.
     pub usage: Usage,
+    /// Plans that sessions hand on to each other.
+    pub plans: SharedPlans,
     /// What queries keep, in memory and in temporary files.
     pub temporary: Arc<Temporary>,
     /// The last deadlock and its text.
@@ -117,6 +120,7 @@ impl Instance {
             user_locks: UserLocks::default(),
             accounts,
             usage: Usage::default(),
+            plans: SharedPlans::default(),
             temporary: Arc::default(),
             deadlock: Mutex::new(None),
             persisted: Persisted::new(&datadir),

@@ -61,6 +61,8 @@ pub mod partitions;
 
 pub mod replication;
 
+pub mod shared_plans;
+
 pub mod instance;
 
 pub mod describe;

@@ -148,6 +148,7 @@ counters! {
     MaxExecutionTimeExceeded = "Max_execution_time_exceeded",
     PlanCacheHits = "Glassine_plan_cache_hits",
     PlanCacheMisses = "Glassine_plan_cache_misses",
+    PlanCacheSharedHits = "Glassine_plan_cache_shared_hits",
     Queries = "Queries",
     Questions = "Questions",
     SelectFullJoin = "Select_full_join",

@@ -523,6 +523,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.retire_all();
+        self.forget_plans();
         // First the transaction, while its tables are still locked; but before it a table that it was to create.
         drop(self.creating.take());
         drop(self.trx.take());

@@ -490,18 +490,14 @@ impl Session {
             self.begin_statement();
             return self.fail(error, sink);
         }
-        if self.plans_generation != self.generation.get() {
-            // A program inside of a statement has created or dropped a temporary table.
-            self.forget_plans();
-        }
-        if let Some(mut plan) = self.plans.take(normalized.key()).filter(|plan| self.is_current(plan)) {
+        if let Some(mut plan) = self.kept_plan(normalized.key()) {
             self.status.add(Counter::PlanCacheHits, 1);
             self.follow_digest(&mut plan.digest, text);
             let outcome = self.run_plan(&mut plan, &normalized.literals, more, sink);
             if outcome != cached::Outcome::Stale {
-                return self.plans.give_back(normalized.key(), plan);
+                return self.give_back(normalized.key(), plan);
             }
-            self.plans.remove(normalized.key());
+            self.drop_plan(normalized.key());
         }
         self.status.add(Counter::PlanCacheMisses, 1);
         let parsed = match parser::parse_first(normalized.sql(), self.variables.settings.sql_mode) {
@@ -535,16 +531,8 @@ impl Session {
         };
         if plan.is_cacheable && normalized.key().len() <= PLAN_KEY_BYTES_MAX {
             self.follow_digest(&mut plan.digest, text);
-            self.plans.insert(normalized.key(), plan);
+            self.keep_plan(normalized.key(), plan);
         }
-    }
-
-    /// Forgets all plans: names or literals may mean something else now.
-    fn forget_plans(&mut self) {
-        self.plans.clear();
-        self.measure.forget_texts();
-        self.change_names();
-        self.plans_generation = self.generation.get();
     }
 
     /// What the plans inside of programs belong to.
@@ -750,7 +738,7 @@ impl Session {
         self.state = State { database, user, host, variables_generation: variables_generation.into(), ..State::new() };
         self.variables = SessionVariables::new(&self.instance.variables);
         self.warnings.clear();
-        self.prepared.clear();
+        self.retire_all();
         self.named.clear();
         self.next_transaction = transaction::Characteristics::default();
         self.forget_plans();

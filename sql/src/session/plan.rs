@@ -37,9 +37,6 @@ use crate::sequences;
 use crate::status::Counter;
 use crate::types::TypeInfo;
 
-/// Plans that a prepared statement keeps, for values of several kinds.
-const PLANS_OF_A_STATEMENT: usize = 4;
-
 impl Session {
     /// Plans a query or a change; None for other statements.
     pub(super) fn plan(
@@ -304,6 +301,8 @@ impl Session {
             digest: None,
             uses,
             counter,
+            rows_at_first: Cell::new(None),
+            rows_of_bad_run: Cell::new(None),
         };
         Ok(Some(Box::new(cached)))
     }
@@ -402,9 +401,13 @@ impl Session {
             true => 0,
             false => cached.time_limit_ms.unwrap_or(self.variables.settings.max_execution_ms),
         };
+        let examined_before = self.state.rows_examined.get();
         let result = self.limited_in_time(execution_ms, |session| {
             session.in_statement(|session, trx| session.run_in(trx, &session.surroundings(), cached, parameters, sink))
         });
+        if result.is_ok() {
+            cached.note_rows(self.state.rows_examined.get() - examined_before);
+        }
         self.leave_change(entered);
         if self.tracked.is_some() && result.is_ok() {
             self.transaction_did(cached.reads_rows(writes), writes, cached.answers_rows());
@@ -745,16 +748,20 @@ impl Session {
         let id = self.next_prepared;
         self.next_prepared = self.next_prepared.wrapping_add(1).max(1);
         let plan = plan.filter(|plan| parsed.parameters == 0 && plan.is_cacheable);
-        let plans = plan.into_iter().map(|plan| (Box::default(), plan)).collect();
-        let statement = PreparedStatement {
+        let mut statement = PreparedStatement {
             variables,
             statement,
             parameters: parsed.parameters,
-            plans,
+            plans: Vec::new(),
+            doubt: None,
             generation: self.generation.get(),
+            circumstances: None,
             source: text.to_vec(),
             digest: None,
         };
+        if let Some(plan) = plan {
+            self.keep_prepared(&mut statement, Box::default(), plan);
+        }
         self.prepared.insert(id, Some(Box::new(statement)));
         self.status.set_prepared_statements(self.prepared.len());
         Ok(Prepared { id, parameters: parsed.parameters, columns, warnings: self.warning_count() })
@@ -851,22 +858,31 @@ impl Session {
                 Err(error) => self.fail(error, sink),
             };
         }
-        if prepared.generation != self.generation.get() {
-            prepared.plans.clear();
-            prepared.generation = self.generation.get();
-        }
+        self.follow_names_in(prepared, source);
         // A plan fits if the values are of the kinds that it was made for.
         let fits = |kinds: &[u8]| {
             kinds.len() == parameters.len()
                 && kinds.iter().zip(parameters).all(|(kind, value)| *kind == parameter_kind(value))
         };
-        if let Some(at) = prepared.plans.iter().position(|(kinds, _)| fits(kinds)) {
+        let mut known = prepared.plans.iter().position(|(kinds, _)| fits(kinds));
+        if known.is_none() && prepared.doubt.is_none() {
+            let kinds: Box<[u8]> = parameters.iter().map(parameter_kind).collect();
+            if let Some(plan) = self.shared_prepared(&kinds, source) {
+                self.keep_prepared(prepared, kinds, plan);
+                known = Some(0);
+            }
+        }
+        if let Some(at) = known {
             // The latest one is the first.
             prepared.plans.swap(0, at);
             let plan = &mut prepared.plans[0].1;
             if self.is_current(plan) {
                 self.status.add(Counter::PlanCacheHits, 1);
                 if self.run_plan(plan, parameters, more, sink) == Outcome::Answered {
+                    prepared.doubt = plan.doubt();
+                    if prepared.doubt.is_some() {
+                        prepared.plans.swap_remove(0);
+                    }
                     return;
                 }
                 self.status.add(Counter::ComStmtReprepare, 1);
@@ -877,9 +893,11 @@ impl Session {
         self.begin_statement();
         match self.plan_and_run(&prepared.statement, prepared.parameters, parameters, more, sink) {
             Ok(Some(plan)) if plan.is_cacheable && prepared.generation == self.generation.get() => {
-                prepared.plans.truncate(PLANS_OF_A_STATEMENT - 1);
-                let kinds = parameters.iter().map(parameter_kind).collect();
-                prepared.plans.insert(0, (kinds, plan));
+                prepared.doubt = prepared.doubt.and_then(|doubt| doubt.after(&plan));
+                if prepared.doubt.is_none() {
+                    let kinds = parameters.iter().map(parameter_kind).collect();
+                    self.keep_prepared(prepared, kinds, plan);
+                }
             }
             Ok(_) => {}
             Err(error) => self.fail(error, sink),
@@ -972,7 +990,10 @@ impl Session {
     }
 
     pub fn close_statement(&mut self, id: u32) {
-        if self.prepared.remove(&id).is_some() {
+        if let Some(closed) = self.prepared.remove(&id) {
+            if let Some(closed) = closed {
+                self.retire_closed(closed);
+            }
             self.status.add(Counter::ComStmtClose, 1);
             self.status.set_prepared_statements(self.prepared.len());
         }

@@ -49,6 +49,21 @@ impl SessionVariables {
         self.select(globals, name, false).map(|value| settings::text(&value)).unwrap_or_default()
     }
 
+    /// Whether statements are planned alike in a session with these.
+    pub fn plans_like(&self, other: &SessionVariables) -> bool {
+        let is_like = |index: usize| {
+            let variable = &LIST[index];
+            variable.reach == Reach::Global
+                || self.value(index) == other.value(index)
+                || settings::is_read_by_runs_alone(variable.name)
+        };
+        self.settings.plans_like(&other.settings)
+            && match Arc::ptr_eq(&self.base, &other.base) {
+                true => self.own.keys().chain(other.own.keys()).all(|index| is_like(usize::from(*index))),
+                false => (0..LIST.len()).all(is_like),
+            }
+    }
+
     fn value(&self, index: usize) -> &Value {
         self.own.get(&(index as u16)).unwrap_or(&self.base.values[index])
     }
