@@ -23,7 +23,7 @@ use crate::accounts::Rights;
 use crate::variables::SessionVariables;
 
 /// Plans kept for all sessions.
-const PLANS_MAX: usize = 4096;
+const PLANS_MAX: usize = 1024;
 
 /// Plans of one statement in the same circumstances.
 const COPIES_MAX: usize = 16;
