@@ -92,20 +92,22 @@ impl SharedPlans {
         accounts_version: u64,
         variables: &SessionVariables,
     ) -> Arc<Circumstances> {
+        let place = (database.map(str::to_owned), rights.account.clone());
+        // Declared before the lock: what goes is dropped behind it.
+        let _outdated;
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         // A session that has not noticed yet that the accounts have changed finds no plans, and leaves others theirs.
         if accounts_version > inner.accounts_version {
             inner.accounts_version = accounts_version;
-            inner.sets.clear();
+            _outdated = std::mem::take(&mut inner.sets);
             inner.known.clear();
             inner.count = 0;
         }
-        let place = (database.map(str::to_owned), rights.account.clone());
         let known = inner.known.entry(place).or_default();
         known.retain(|known| known.strong_count() > 0);
-        let same = known.iter().filter_map(Weak::upgrade);
-        if let Some(same) = same.into_iter().find(|known| known.are(database, rights, accounts_version, variables)) {
+        let mut same = known.iter().filter_map(Weak::upgrade);
+        if let Some(same) = same.find(|known| known.are(database, rights, accounts_version, variables)) {
             return same;
         }
         inner.next_number += 1;
@@ -136,6 +138,7 @@ impl SharedPlans {
 
     /// Keeps plans for whoever asks next, the one that was used last behind the others.
     pub fn put(&self, circumstances: &Arc<Circumstances>, plans: impl IntoIterator<Item = (Box<[u8]>, SharedPlan)>) {
+        // Declared before the lock, too.
         let mut dropped = Vec::new();
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
@@ -170,9 +173,6 @@ impl Inner {
     fn make_room(&mut self, dropped: &mut Vec<Kept>) {
         let all = self.sets.values().flat_map(|set| set.plans.values()).flatten();
         let mut used: Vec<u64> = all.map(|kept| kept.used).collect();
-        if used.len() < 8 {
-            return;
-        }
         let (_, &mut newest_to_go, _) = used.select_nth_unstable(PLANS_MAX / 8);
         self.sets.retain(|_, set| {
             set.plans.retain(|_, copies| {

@@ -228,6 +228,23 @@ fn a_plan_that_proves_bad_for_a_value_is_chosen_again() {
 }
 
 #[test]
+fn a_prepared_statement_stays_in_doubt_while_values_of_another_kind_run() {
+    with_skew("plans-bad-prepared", |session| {
+        let prepared = session.prepare(b"SELECT MAX(pad) FROM s WHERE kind = ?").expect("a query");
+        let run = |session: &mut Session, value: Value| {
+            found(session, |session| session.execute(prepared.id, &[value], &mut common::Lines::default()))
+        };
+        let text = |kind: &str| Value::Bytes(kind.as_bytes().to_vec());
+        assert_eq!(run(session, text("rare")), (0, 1));
+        assert_eq!(run(session, Value::Null), (0, 1));
+        assert_eq!(run(session, text("common")), (1, 0));
+        assert_eq!(run(session, Value::Null), (1, 0));
+        assert_eq!(run(session, text("rare")), (0, 1));
+        assert_eq!(run(session, text("rare")), (0, 1));
+    });
+}
+
+#[test]
 fn a_plan_that_is_the_best_for_all_values_stays() {
     with_skew("plans-best", |session| {
         // The index has all that it reads.

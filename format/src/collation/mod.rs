@@ -279,7 +279,13 @@ impl Collation {
         matches!(self.rule, Rule::Unicode(of) | Rule::UnicodeWide(_, of) if of.is_latest())
     }
 
-    fn map_letters(&self, text: &[u8], map: impl Fn(u32) -> u32, out: &mut Vec<u8>) {
+    /// Maps the letters of Unicode 14.0.0, of which Turkish has one of its own.
+    fn map_latest(&self, text: &[u8], (own, turkish): (u8, fn(u32) -> u32), latest: fn(u32) -> u32, out: &mut Vec<u8>) {
+        let is_turkish = self.is_turkish();
+        let map = |letter| match is_turkish && letter == u32::from(own) {
+            true => turkish(letter),
+            false => latest(letter),
+        };
         match self.charset {
             Charset::Wide(set) => set.map(text, map, out),
             _ => charset::map_utf8(text, map, out),
@@ -311,12 +317,7 @@ impl Collation {
     /// Appends the text in upper case.
     pub fn upper(&self, text: &[u8], out: &mut Vec<u8>) {
         if self.has_latest_case() {
-            let is_turkish = self.is_turkish();
-            let upper = |letter| match is_turkish && letter == u32::from(b'i') {
-                true => unicode::to_upper_turkish(letter),
-                false => unicode::to_upper_of_14_0_0(letter),
-            };
-            return self.map_letters(text, upper, out);
+            return self.map_latest(text, (b'i', unicode::to_upper_turkish), unicode::to_upper_of_14_0_0, out);
         }
         match (self.is_turkish(), self.charset) {
             (true, Charset::Wide(set)) => set.map(text, unicode::to_upper_turkish, out),
@@ -334,12 +335,7 @@ impl Collation {
     /// Appends the text in lower case.
     pub fn lower(&self, text: &[u8], out: &mut Vec<u8>) {
         if self.has_latest_case() {
-            let is_turkish = self.is_turkish();
-            let lower = |letter| match is_turkish && letter == u32::from(b'I') {
-                true => unicode::to_lower_turkish(letter),
-                false => unicode::to_lower_of_14_0_0(letter),
-            };
-            return self.map_letters(text, lower, out);
+            return self.map_latest(text, (b'I', unicode::to_lower_turkish), unicode::to_lower_of_14_0_0, out);
         }
         match (self.is_turkish(), self.charset) {
             (true, Charset::Wide(set)) => set.map(text, unicode::to_lower_turkish, out),

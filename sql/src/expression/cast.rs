@@ -65,16 +65,8 @@ pub(super) fn cast<'a>(
                     context.warn(Error::truncated_wrong_value(&format!("CHAR({chars})"), &quoted(&text)));
                     Datum::Bytes(cut(text, kept))
                 }
-                // A connection of bytes: CHAR is BINARY, which zeros fill.
-                Some(chars)
-                    if charset == Charset::Binary
-                        && text.len() < *chars as usize
-                        && u64::from(*chars) <= context.max_allowed_packet_bytes =>
-                {
-                    let mut text = text.into_owned();
-                    text.resize(*chars as usize, 0);
-                    Datum::bytes(text)
-                }
+                // A connection of bytes: CHAR is BINARY.
+                Some(chars) if charset == Charset::Binary => zero_filled(text, *chars, context),
                 _ => Datum::Bytes(text),
             }
         }
@@ -85,16 +77,8 @@ pub(super) fn cast<'a>(
                     context.warn(Error::truncated_wrong_value(&format!("BINARY({bytes})"), &quoted(&text)));
                     Datum::Bytes(cut(text, *bytes as usize))
                 }
-                Some(bytes) if text.len() < *bytes as usize => {
-                    if *bytes as u64 > context.max_allowed_packet_bytes {
-                        context.warn(Error::result_too_large("cast_as_binary", context.max_allowed_packet_bytes));
-                        return Ok(Datum::Null);
-                    }
-                    let mut text = text.into_owned();
-                    text.resize(*bytes as usize, 0);
-                    Datum::bytes(text)
-                }
-                _ => Datum::Bytes(text),
+                Some(bytes) => zero_filled(text, *bytes, context),
+                None => Datum::Bytes(text),
             }
         }
         CastType::Date => cast_moment(&value, context)?.map_or(Datum::Null, |moment| Datum::Date(moment.date)),
@@ -213,6 +197,20 @@ fn cast_moment(value: &Datum<'_>, context: &EvalContext<'_>) -> Result<Option<Da
 
 fn text_of(value: &Datum<'_>, ty: &TypeInfo) -> String {
     quoted(&value.by_ref().into_text(ty))
+}
+
+/// Bytes that are no longer than this, with zeros up to it.
+fn zero_filled<'a>(text: Cow<'a, [u8]>, length: u32, context: &EvalContext<'_>) -> Datum<'a> {
+    if text.len() == length as usize {
+        return Datum::Bytes(text);
+    }
+    if u64::from(length) > context.max_allowed_packet_bytes {
+        context.warn(Error::result_too_large("cast_as_binary", context.max_allowed_packet_bytes));
+        return Datum::Null;
+    }
+    let mut text = text.into_owned();
+    text.resize(length as usize, 0);
+    Datum::bytes(text)
 }
 
 fn cut(text: Cow<'_, [u8]>, length: usize) -> Cow<'_, [u8]> {

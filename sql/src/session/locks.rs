@@ -523,13 +523,13 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.retire_all();
-        self.forget_plans();
         // First the transaction, while its tables are still locked; but before it a table that it was to create.
         drop(self.creating.take());
         drop(self.trx.take());
         self.release_tables();
         self.release_read_lock();
         self.instance.user_locks.release_all(self.process.id);
+        self.retire_all();
+        self.forget_plans();
     }
 }

@@ -739,6 +739,7 @@ impl Session {
             Statement::SetStatement { variables, statement, by_hint, .. } => (Some((variables, by_hint)), *statement),
             statement => (None, statement),
         };
+        self.follow_names();
         // Planned now, so that mistakes show and the client learns the columns; and again when the values are known.
         let plan = match self.sets_up(&statement) {
             Some(_) => None,
@@ -879,8 +880,8 @@ impl Session {
             if self.is_current(plan) {
                 self.status.add(Counter::PlanCacheHits, 1);
                 if self.run_plan(plan, parameters, more, sink) == Outcome::Answered {
-                    prepared.doubt = plan.doubt();
-                    if prepared.doubt.is_some() {
+                    if let Some(doubt) = plan.doubt() {
+                        prepared.doubt = Some(doubt);
                         prepared.plans.swap_remove(0);
                     }
                     return;

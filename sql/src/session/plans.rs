@@ -126,7 +126,7 @@ impl Session {
 
     /// Keeps a plan that was made for this run, and has run.
     pub(super) fn keep_plan(&mut self, key: &[u8], plan: Box<CachedPlan>) {
-        let known = match self.plans.slots.get(key).map(|slot| &slot.content) {
+        let doubt = match self.plans.slots.get(key).map(|slot| &slot.content) {
             Some(Content::Doubt(doubt)) => doubt.after(&plan),
             Some(_) => None,
             None => {
@@ -134,10 +134,8 @@ impl Session {
                 None
             }
         };
-        let content = known.map_or_else(|| Content::Plan(plan), Content::Doubt);
+        let content = doubt.map_or_else(|| Content::Plan(plan), Content::Doubt);
         self.plans.put(key, content);
-        // As long as the circumstances are what they were when it was made.
-        self.circumstances();
     }
 
     fn drop_oldest(&mut self) {
@@ -160,7 +158,7 @@ impl Session {
     }
 
     /// A program inside of a statement may have created or dropped a temporary table.
-    fn follow_names(&mut self) {
+    pub(super) fn follow_names(&mut self) {
         if self.plans_generation != self.generation.get() {
             self.forget_plans();
         }
