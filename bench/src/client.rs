@@ -6,8 +6,8 @@
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -84,6 +84,41 @@ pub struct Answer {
     pub more: bool,
 }
 
+/// What the answers of one command may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound {
+    /// How long they may take, and after that, how long the server may take to hear that it is to end them.
+    pub patience: Duration,
+    /// How many packets: each row is one.
+    pub packets: u64,
+}
+
+/// How a command that was given a bound ended.
+#[derive(Debug)]
+pub enum Ending {
+    Answered(Vec<Answer>),
+    Refused(Error),
+    /// It took too long, or too much, and was ended by KILL QUERY. The connection is ready for the next command.
+    Killed,
+    /// Not even that helped, or the connection is gone.
+    Gone(String),
+}
+
+/// How a command stands to its bound.
+#[derive(Debug, Clone, Copy)]
+enum Course {
+    Unbounded,
+    Bounded {
+        until: Instant,
+        packets: u64,
+        patience: Duration,
+    },
+    /// Its packets are read and dropped until it ends.
+    Killed {
+        until: Instant,
+    },
+}
+
 /// How a connection presents itself.
 #[derive(Debug, Clone)]
 pub struct Login<'a> {
@@ -124,6 +159,10 @@ pub struct Client {
     sequence: u8,
     packet: Vec<u8>,
     rows_max: usize,
+    socket: PathBuf,
+    /// The connection's number, which KILL names.
+    id: u32,
+    course: Course,
 }
 
 impl Client {
@@ -132,8 +171,14 @@ impl Client {
     }
 
     pub fn log_in(socket: &Path, login: &Login<'_>) -> Result<Client, Error> {
+        Client::log_in_within(socket, login, Duration::from_secs(120))
+    }
+
+    /// `patience` is how long each packet may take.
+    fn log_in_within(socket: &Path, login: &Login<'_>, patience: Duration) -> Result<Client, Error> {
         let stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
         let writer = stream.try_clone()?;
         let mut client = Client {
             reader: BufReader::with_capacity(1 << 16, stream),
@@ -141,12 +186,15 @@ impl Client {
             sequence: 0,
             packet: Vec::new(),
             rows_max: login.rows_max,
+            socket: socket.into(),
+            id: 0,
+            course: Course::Unbounded,
         };
         client.handshake(login)?;
         Ok(client)
     }
 
-    /// How long an answer may take.
+    /// How long each packet may take.
     pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
         self.reader.get_ref().set_read_timeout(Some(patience))
     }
@@ -156,6 +204,10 @@ impl Client {
         if self.packet.first() == Some(&0xff) {
             return Err(self.error());
         }
+        // A byte for the protocol, the version up to a zero, the number.
+        let version = self.packet.iter().skip(1).position(|&byte| byte == 0).ok_or_else(truncated)?;
+        let id = self.packet.get(version + 2..version + 6).ok_or_else(truncated)?;
+        self.id = u32::from_le_bytes(id.try_into().expect("four bytes"));
         let mut flags = CLIENT_LONG_PASSWORD
             | CLIENT_FOUND_ROWS_OFF
             | CLIENT_LONG_FLAG
@@ -244,6 +296,68 @@ impl Client {
         Ok(ready > 0)
     }
 
+    /// Reads all answers of the command that was sent, and ends it where they are more than `bound` allows.
+    pub fn receive_within(&mut self, bound: Bound) -> Ending {
+        let until = Instant::now() + bound.patience;
+        self.course = Course::Bounded { until, packets: bound.packets, patience: bound.patience };
+        let mut answers = Vec::new();
+        let result = loop {
+            match self.receive() {
+                Ok(answer) => {
+                    let more = answer.more;
+                    if !matches!(self.course, Course::Killed { .. }) {
+                        answers.push(answer);
+                    }
+                    if !more {
+                        break Ok(answers);
+                    }
+                }
+                Err(error) => break Err(error),
+            }
+        };
+        let killed = matches!(self.course, Course::Killed { .. });
+        self.course = Course::Unbounded;
+        match result {
+            Err(Error::Io(error)) => Ending::Gone(error.to_string()),
+            _ if killed => Ending::Killed,
+            Ok(answers) => Ending::Answered(answers),
+            Err(error) => Ending::Refused(error),
+        }
+    }
+
+    /// Waits for the next packet of a command that has a bound, and kills the command where it exceeds that.
+    fn stay_within_bound(&mut self) -> Result<(), Error> {
+        loop {
+            let (until, packets) = match self.course {
+                Course::Unbounded => return Ok(()),
+                Course::Bounded { until, packets, .. } => (until, packets),
+                Course::Killed { until } => (until, u64::MAX),
+            };
+            let left = until.saturating_duration_since(Instant::now());
+            let is_within = packets > 0 && !left.is_zero() && self.is_answered_within(left)?;
+            match &mut self.course {
+                Course::Bounded { packets, .. } if is_within => {
+                    *packets -= 1;
+                    return Ok(());
+                }
+                _ if is_within => return Ok(()),
+                Course::Bounded { patience, .. } => {
+                    let patience = *patience;
+                    self.course = Course::Killed { until: Instant::now() + patience };
+                    self.kill_query(patience)?;
+                }
+                _ => return Err(io::Error::new(io::ErrorKind::TimedOut, "does not hear KILL QUERY").into()),
+            }
+        }
+    }
+
+    /// Ends, over another connection, what this one is doing.
+    fn kill_query(&self, patience: Duration) -> Result<(), Error> {
+        let mut other = Client::log_in_within(&self.socket, &Login::default(), patience)?;
+        other.query(&format!("KILL QUERY {}", self.id))?;
+        Ok(())
+    }
+
     /// Reads one whole answer of the statement that was sent.
     pub fn receive(&mut self) -> Result<Answer, Error> {
         self.read_packet()?;
@@ -287,7 +401,7 @@ impl Client {
                 Some(0xff) => return Err(self.error()),
                 _ => {}
             }
-            if answer.rows.len() >= self.rows_max {
+            if answer.rows.len() >= self.rows_max || matches!(self.course, Course::Killed { .. }) {
                 answer.rows_beyond += 1;
                 continue;
             }
@@ -338,6 +452,7 @@ impl Client {
     }
 
     fn read_packet(&mut self) -> Result<(), Error> {
+        self.stay_within_bound()?;
         self.packet.clear();
         loop {
             let mut head = [0; 4];
@@ -418,7 +533,112 @@ fn string<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
     use super::*;
+
+    /// What a server sends for `SELECT 1` and says that more follows.
+    const ANSWER: [&[u8]; 5] = [
+        &[1],
+        b"\x03def\0\0\0\x01a\0\x0c\x08\0\x01\0\0\0\x03\0\0\0\0\0",
+        &[0xfe, 0, 0, SERVER_MORE_RESULTS_EXISTS as u8, 0],
+        &[1, b'1'],
+        &[0xfe, 0, 0, SERVER_MORE_RESULTS_EXISTS as u8, 0],
+    ];
+    const KILLED: &[u8] = b"\xff\x25\x05#70100Query execution was interrupted";
+    const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
+
+    /// A server that answers `quick` once, anything else without end or not at all, until another connection says KILL
+    /// QUERY and its number, which is 7 for the first one.
+    fn serve(socket: &Path, hears_kill: bool) {
+        let listener = UnixListener::bind(socket).expect("a new socket");
+        let kills = Arc::new(AtomicBool::new(false));
+        thread::spawn(move || {
+            for (id, stream) in (7u8..).zip(listener.incoming()) {
+                let mut stream = stream.expect("a client");
+                let kills = Arc::clone(&kills);
+                thread::spawn(move || -> io::Result<()> {
+                    let say = |sequence: u8, body: &[u8], stream: &mut UnixStream| {
+                        let head = [body.len() as u8, 0, 0, sequence];
+                        stream.write_all(&[&head, body].concat())
+                    };
+                    let hear = |stream: &mut UnixStream| -> io::Result<Vec<u8>> {
+                        let mut head = [0; 4];
+                        stream.read_exact(&mut head)?;
+                        let mut body = vec![0; usize::from(head[0])];
+                        stream.read_exact(&mut body)?;
+                        Ok(body)
+                    };
+                    say(0, &[b"\x0a8.0\0", &[id, 0, 0, 0][..]].concat(), &mut stream)?;
+                    hear(&mut stream)?;
+                    say(2, OK, &mut stream)?;
+                    loop {
+                        let command = hear(&mut stream)?;
+                        match &command[1..] {
+                            _ if command[0] == COM_QUIT => return Ok(()),
+                            b"quick" => say(1, OK, &mut stream)?,
+                            b"KILL QUERY 7" => {
+                                kills.store(hears_kill, Ordering::SeqCst);
+                                say(1, OK, &mut stream)?;
+                            }
+                            text => {
+                                while !kills.swap(false, Ordering::SeqCst) {
+                                    match text {
+                                        b"silent" => thread::sleep(Duration::from_millis(1)),
+                                        _ => {
+                                            for packet in ANSWER {
+                                                say(1, packet, &mut stream)?;
+                                            }
+                                        }
+                                    }
+                                }
+                                say(1, KILLED, &mut stream)?;
+                            }
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    fn bound(milliseconds: u64, packets: u64) -> Bound {
+        Bound { patience: Duration::from_millis(milliseconds), packets }
+    }
+
+    #[test]
+    fn a_command_that_answers_without_end_is_killed_and_the_connection_goes_on() {
+        let directory = crate::process::Scratch::new("client-bound").expect("a scratch directory");
+        let socket = directory.0.join("s.sock");
+        serve(&socket, true);
+        let mut client = Client::connect(&socket).expect("it listens");
+        for (command, bound) in [
+            ("endless", bound(60_000, 1000)), // Too much.
+            ("endless", bound(50, u64::MAX)), // Too long, though something arrives all the time.
+            ("silent", bound(50, u64::MAX)),
+        ] {
+            client.send(command.as_bytes()).unwrap();
+            let ending = client.receive_within(bound);
+            assert!(matches!(ending, Ending::Killed), "{command}: {ending:?}");
+            client.send(b"quick").unwrap();
+            assert!(matches!(client.receive_within(bound), Ending::Answered(answers) if answers.len() == 1));
+        }
+    }
+
+    #[test]
+    fn a_command_that_does_not_hear_kill_is_given_up() {
+        let directory = crate::process::Scratch::new("client-deaf").expect("a scratch directory");
+        let socket = directory.0.join("s.sock");
+        serve(&socket, false);
+        for command in ["endless", "silent"] {
+            let mut client = Client::connect(&socket).expect("it listens");
+            client.id = 7;
+            client.send(command.as_bytes()).unwrap();
+            assert!(matches!(client.receive_within(bound(50, 1000)), Ending::Gone(why) if why.contains("KILL")));
+        }
+    }
 
     #[test]
     fn lengths_are_decoded_and_bounded() {

@@ -60,7 +60,7 @@ pub struct Arguments {
     /// Seconds that the recording of one file may take.
     #[arg(long, default_value_t = 20)]
     pub record_seconds: u64,
-    /// Seconds that one statement may take.
+    /// Seconds that one statement may take with all its answers; it is killed then.
     #[arg(long, default_value_t = 10)]
     pub seconds: u64,
     /// Record what is missing and stop.

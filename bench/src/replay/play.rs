@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,10 +13,12 @@ use super::rules::{MISSING, Rewriting, depth, left_out};
 use super::statement::{Changes, Statement};
 use super::stream::Event;
 use super::tally::{Difference, Slow, Tally, shortened, show};
-use crate::client::{Client, Error, Login};
+use crate::client::{Bound, Client, Ending, Error, Login};
 
 /// Rows of one answer that are compared; the rest is counted.
 const ROWS_MAX: usize = 50_000;
+/// Packets of all answers to one statement, rows and columns alike; one that has more is killed on that side.
+const PACKETS_MAX: u64 = 400_000;
 /// A table that is larger is not looked into when answers differ.
 const TABLE_ROWS_MAX: usize = 20_000;
 /// Statements of a stream after which a server may end before the stream is given up.
@@ -58,7 +59,7 @@ pub fn play(setting: &Setting<'_>, pair: &mut Pair, name: &str, events: &[Event]
                 deaths.extend(difference.map(|difference| *difference));
                 pair.ours.restart()?;
                 pair.peer.restart()?;
-                if !without.insert(event) || deaths.len() >= DEATHS_MAX {
+                if !without.insert(event) || without.len() >= DEATHS_MAX {
                     tally.differences.extend(deaths);
                     return Ok(tally);
                 }
@@ -76,21 +77,16 @@ struct Stop {
 
 /// One connection on both sides.
 struct Session {
-    ours: Link,
-    peer: Link,
+    ours: Client,
+    peer: Client,
     database: String,
     waiting: Option<(usize, Vec<u8>)>,
-}
-
-struct Link {
-    client: Client,
-    id: String,
 }
 
 /// What came of waiting for a reply.
 enum Outcome {
     Reply(Reply, Duration),
-    /// The statement was killed after the patience was over.
+    /// The statement was killed after it had taken too long or too much.
     Hang,
     /// Not even that helped, or the connection is gone.
     Gone(String),
@@ -178,7 +174,7 @@ impl<'a> Player<'a> {
 
     fn open(&mut self, collation: u8, database: &str) -> Result<Session, Error> {
         let database = if database.is_empty() { "test" } else { database };
-        let link = |side: &Side| -> Result<Link, Error> {
+        let link = |side: &Side| -> Result<Client, Error> {
             let login = Login {
                 database: Some(database),
                 collation,
@@ -189,8 +185,7 @@ impl<'a> Player<'a> {
             let mut client = Client::log_in(&side.socket(), &login)?;
             // Both clocks stand still, at the same time of the same day.
             client.query("SET timestamp = 1700000000")?;
-            let id = client.query("SELECT CONNECTION_ID()")?.cell().unwrap_or_default().to_string();
-            Ok(Link { client, id })
+            Ok(client)
         };
         let (ours, peer) = (link(&self.pair.ours)?, link(&self.pair.peer)?);
         Ok(Session { ours, peer, database: database.to_string(), waiting: None })
@@ -216,7 +211,7 @@ impl<'a> Player<'a> {
         let alone = matches!(self.events.get(at + 1), Some(Event::Answer { connection, .. })
             if *connection == self.events[at].connection());
         if !alone {
-            let sent = session.ours.client.send(&mine).and_then(|()| session.peer.client.send(&theirs));
+            let sent = session.ours.send(&mine).and_then(|()| session.peer.send(&theirs));
             if let Err(error) = sent {
                 return Err(self.lost(at, text, &error.to_string()));
             }
@@ -224,10 +219,10 @@ impl<'a> Player<'a> {
             thread::sleep(BEFORE_OTHERS);
             return Ok(());
         }
-        if let Err(error) = session.ours.client.send(&mine) {
+        if let Err(error) = session.ours.send(&mine) {
             return Err(self.lost(at, text, &error.to_string()));
         }
-        let ours = self.wait(&mut session.ours, &self.pair.ours.socket());
+        let ours = self.wait(&mut session.ours);
         if let Outcome::Reply(Err(error), _) = &ours
             && error.code().is_some_and(|code| MISSING.contains(&code))
             && let Some(recorded) = self.recorded(at)
@@ -238,43 +233,44 @@ impl<'a> Player<'a> {
         if let Outcome::Gone(why) = &ours {
             return Err(self.lost(at, text, why));
         }
-        if let Err(error) = session.peer.client.send(&theirs) {
+        if let Err(error) = session.peer.send(&theirs) {
             return Err(self.peer_lost(at, &error.to_string()));
         }
-        let peer = self.wait(&mut session.peer, &self.pair.peer.socket());
+        let peer = self.wait(&mut session.peer);
         self.judge(at, session, &statement, text, ours, peer)
     }
 
     /// Reads the answers of a statement that was sent before others.
     fn collect(&mut self, sent: usize, session: &mut Session, text: &[u8]) -> Result<(), Stop> {
         let statement = Statement::new(&String::from_utf8_lossy(text));
-        let ours = self.wait(&mut session.ours, &self.pair.ours.socket());
-        let peer = self.wait(&mut session.peer, &self.pair.peer.socket());
+        let ours = self.wait(&mut session.ours);
+        let peer = self.wait(&mut session.peer);
         self.judge(sent, session, &statement, text, ours, peer)
     }
 
-    fn wait(&self, link: &mut Link, socket: &Path) -> Outcome {
+    fn wait(&self, client: &mut Client) -> Outcome {
         let start = Instant::now();
-        match link.client.is_answered_within(self.setting.patience) {
-            Ok(true) => {}
-            Ok(false) => {
-                let killed =
-                    Client::connect(socket).and_then(|mut admin| admin.query(&format!("KILL QUERY {}", link.id)));
-                return match link.client.is_answered_within(self.setting.patience) {
-                    Ok(true) => match receive(&mut link.client) {
-                        Ok(_) | Err(Error::Server { .. }) => Outcome::Hang,
-                        Err(error) => Outcome::Gone(error.to_string()),
-                    },
-                    _ => Outcome::Gone(format!("does not hear KILL QUERY ({:?})", killed.map(|_| ()))),
-                };
-            }
-            Err(error) => return Outcome::Gone(error.to_string()),
-        }
-        match receive(&mut link.client) {
-            Err(Error::Io(error)) => Outcome::Gone(error.to_string()),
+        match client.receive_within(self.bound()) {
+            Ending::Killed => Outcome::Hang,
+            Ending::Gone(why) => Outcome::Gone(why),
             // The last words of a connection whose command panicked.
-            Err(Error::Server { message, .. }) if message.contains(PANICKED) => Outcome::Gone(message),
-            reply => Outcome::Reply(reply, start.elapsed()),
+            Ending::Refused(Error::Server { message, .. }) if message.contains(PANICKED) => Outcome::Gone(message),
+            Ending::Refused(error) => Outcome::Reply(Err(error), start.elapsed()),
+            Ending::Answered(answers) => Outcome::Reply(Ok(answers), start.elapsed()),
+        }
+    }
+
+    fn bound(&self) -> Bound {
+        Bound { patience: self.setting.patience, packets: PACKETS_MAX }
+    }
+
+    /// What a server says to a question that is not the stream's. One that it does not finish has no answer.
+    fn ask(&self, client: &mut Client, question: &[u8]) -> Option<Reply> {
+        client.send(question).ok()?;
+        match client.receive_within(self.bound()) {
+            Ending::Answered(answers) => Some(Ok(answers)),
+            Ending::Refused(error) => Some(Err(error)),
+            Ending::Killed | Ending::Gone(_) => None,
         }
     }
 
@@ -431,8 +427,7 @@ impl<'a> Player<'a> {
         }
         let strict = b"SET STATEMENT sql_mode = CONCAT(@@sql_mode, ',ONLY_FULL_GROUP_BY') FOR ";
         let strict = [&strict[..], &self.rewriting.apply(text, &self.directories.1)].concat();
-        session.peer.client.send(&strict).ok()?;
-        match receive(&mut session.peer.client) {
+        match self.ask(&mut session.peer, &strict)? {
             Err(error) if matches!(error.code(), Some(1055 | 1140 | 1463)) => {
                 Some("columns that GROUP BY does not decide")
             }
@@ -450,11 +445,9 @@ impl<'a> Player<'a> {
                 database.replace('`', "``"),
                 table.replace('`', "``")
             );
-            let ask = |client: &mut Client| -> Reply {
-                client.send(question.as_bytes())?;
-                receive(client)
-            };
-            let (ours, peer) = (ask(&mut session.ours.client), ask(&mut session.peer.client));
+            let ours = self.ask(&mut session.ours, question.as_bytes());
+            let peer = self.ask(&mut session.peer, question.as_bytes());
+            let (Some(ours), Some(peer)) = (ours, peer) else { continue };
             if matches!((&ours, &peer), (Err(_), Err(_))) {
                 continue; // It is no table.
             }
@@ -513,19 +506,6 @@ fn used(statement: &Statement) -> String {
     match statement.tokens.get(1) {
         Some(super::statement::Token::Word(name) | super::statement::Token::Name(name)) => name.clone(),
         _ => String::new(),
-    }
-}
-
-/// All answers of one command.
-fn receive(client: &mut Client) -> Reply {
-    let mut answers = Vec::new();
-    loop {
-        let answer = client.receive()?;
-        let more = answer.more;
-        answers.push(answer);
-        if !more {
-            return Ok(answers);
-        }
     }
 }
 
