@@ -51,7 +51,7 @@ pub struct Arguments {
     /// Where recorded streams are kept, to be used again [`streams` below BENCH_DIR].
     #[arg(long)]
     pub streams: Option<PathBuf>,
-    /// Where `differences.txt` and `slow.txt` go [`replay-report` below BENCH_DIR].
+    /// Where `differences.txt`, `apart.txt` and `slow.txt` go [`replay-report` below BENCH_DIR].
     #[arg(long)]
     pub report: Option<PathBuf>,
     /// Pairs of servers that work side by side.

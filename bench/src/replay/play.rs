@@ -1,16 +1,16 @@
 //! One stream, statement by statement, on both servers.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::apart::{Apart, key};
+use super::apart::{Apart, Cause, key};
 use super::compare::{Depth, Kind, Reply, difference};
 use super::known::Known;
 use super::pair::{Pair, Side};
 use super::rules::{MISSING, Rewriting, depth, left_out};
-use super::statement::{Changes, Statement};
+use super::statement::{Changes, Statement, TableName};
 use super::stream::Event;
 use super::tally::{Difference, Slow, Tally, shortened, show};
 use crate::client::{Bound, Client, Ending, Error, Login};
@@ -21,6 +21,8 @@ const ROWS_MAX: usize = 50_000;
 const PACKETS_MAX: u64 = 400_000;
 /// A table that is larger is not looked into when answers differ.
 const TABLE_ROWS_MAX: usize = 20_000;
+/// A database of more tables is not looked through.
+const TABLES_MAX: usize = 100;
 /// Statements of a stream after which a server may end before the stream is given up.
 const DEATHS_MAX: usize = 8;
 /// Until a statement that waits for another connection has got to where it waits.
@@ -150,7 +152,8 @@ impl<'a> Player<'a> {
                     } else if without.contains(&at) {
                         *self.tally.left_out.entry("ended a server before").or_default() += 1;
                         let statement = Statement::new(&String::from_utf8_lossy(text));
-                        self.apart.set_apart(&statement.changes(), &session.database);
+                        let cause = self.cause(at, &statement, &session.database);
+                        self.apart.set_apart(&statement.changes(), &session.database, &cause);
                         Ok(())
                     } else {
                         self.statement(at, &mut session, text)
@@ -299,14 +302,14 @@ impl<'a> Player<'a> {
     fn missing(
         &mut self,
         at: usize,
-        session: &Session,
+        session: &mut Session,
         statement: &Statement,
         text: &[u8],
         error: &Error,
         recorded: u16,
     ) {
-        if self.apart.touches(statement, &session.database) {
-            self.tally.apart += 1;
+        if let Some(cause) = self.apart.touches(statement, &session.database).cloned() {
+            self.leave_apart(&cause);
             return;
         }
         if recorded != 0 {
@@ -314,7 +317,8 @@ impl<'a> Player<'a> {
             return;
         }
         if matches!(statement.verb.as_str(), "create" | "rename" | "alter" | "call") {
-            self.apart.set_apart(&statement.changes(), &session.database);
+            let cause = self.cause(at, statement, &session.database);
+            self.part(session, &statement.changes(), &cause);
         }
         if error.code() == Some(1235) {
             *self.tally.missing.entry(feature(error)).or_default() += 1;
@@ -335,21 +339,22 @@ impl<'a> Player<'a> {
     ) -> Result<(), Stop> {
         let changes = statement.changes();
         let database = session.database.clone();
+        let cause = self.cause(at, statement, &database);
         let (ours, peer) = match (ours, peer) {
             (Outcome::Gone(why), _) => return Err(self.lost(at, text, &why)),
             (_, Outcome::Gone(why)) => return Err(self.peer_lost(at, &why)),
             (Outcome::Hang, Outcome::Hang) => {
-                self.apart.set_apart(&changes, &database);
+                self.part(session, &changes, &cause);
                 *self.tally.undecided.entry("takes both servers too long").or_default() += 1;
                 return Ok(());
             }
             (Outcome::Hang, Outcome::Reply(peer, _)) => {
-                self.apart.set_apart(&changes, &database);
+                self.part(session, &changes, &cause);
                 self.report(Kind::Hang, at, text, "killed".into(), show(&peer), String::new());
                 return Ok(());
             }
             (Outcome::Reply(_, _), Outcome::Hang) => {
-                self.apart.set_apart(&changes, &database);
+                self.part(session, &changes, &cause);
                 *self.tally.undecided.entry("takes MariaDB too long").or_default() += 1;
                 return Ok(());
             }
@@ -364,7 +369,7 @@ impl<'a> Player<'a> {
         if statement.verb == "use" && ours.is_ok() && peer.is_ok() {
             session.database = used(statement);
         }
-        let touches = self.apart.touches(statement, &database);
+        let touches = self.apart.touches(statement, &database).is_some();
         let success = depth(statement);
         let kind = difference(&ours, &peer, statement, success);
         let parted =
@@ -373,15 +378,16 @@ impl<'a> Player<'a> {
         let drops_some = statement.verb == "drop"
             && [&ours, &peer].iter().all(|reply| reply.as_ref().is_err_and(|error| error.code() == Some(1051)));
         if parted || drops_some {
-            self.apart.set_apart(&changes, &database);
+            self.part(session, &changes, &cause);
         } else if ours.is_ok() {
-            if statement.is_undecided() || (statement.has_limit() && !statement.has("order")) {
-                self.apart.set_apart(&changes, &database);
+            let is_undecided = statement.is_undecided() || (statement.has_limit() && !statement.has("order"));
+            if is_undecided && !touches {
+                self.part(session, &changes, &cause);
             }
             self.apart.agreed(statement, &database);
         }
         if touches {
-            self.tally.apart += 1;
+            self.leave_apart(&cause);
             return Ok(());
         }
         self.remember(&changes, &database, text);
@@ -395,10 +401,25 @@ impl<'a> Player<'a> {
                 *self.tally.undecided.entry(reason).or_default() += 1;
                 return Ok(());
             }
-            note = self.parted_tables(session, statement);
+            note = self.parted_tables(session, statement, &cause);
         }
         self.report(kind, at, text, show(&ours), show(&peer), note);
         Ok(())
+    }
+
+    /// By what a statement sets its tables apart: by what parted those that it reads, or by itself.
+    fn cause(&self, at: usize, statement: &Statement, database: &str) -> Cause {
+        if let Some(cause) = self.apart.touches(statement, database) {
+            return Cause::clone(cause);
+        }
+        let Some(Event::Statement { text, .. }) = self.events.get(at) else { return "".into() };
+        format!("{} at {at}: {}", self.name, shortened(&String::from_utf8_lossy(text), 200)).into()
+    }
+
+    /// The statement names what is set apart: it is counted only.
+    fn leave_apart(&mut self, cause: &Cause) {
+        self.tally.apart += 1;
+        *self.tally.apart_since.entry(cause.to_string()).or_default() += 1;
     }
 
     /// Why both answers may be right.
@@ -435,11 +456,44 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Sets apart the tables that hold other rows on both sides, and says which.
-    fn parted_tables(&mut self, session: &mut Session, statement: &Statement) -> String {
-        let mut notes = Vec::new();
-        for name in statement.tables() {
-            let (database, table) = key(&name, &session.database);
+    /// A statement went another way on each side: sets apart what differs since. Its own tables say too little, because
+    /// views, triggers and foreign keys change others; so all of the database are looked at. What a changed definition
+    /// means for later statements is not seen in rows.
+    fn part(&mut self, session: &mut Session, changes: &Changes, cause: &Cause) {
+        let named = match changes {
+            Changes::Rows(tables) => tables.clone(),
+            Changes::Anything => Vec::new(),
+            Changes::Nothing | Changes::Definition(_) | Changes::Database(_) => {
+                self.apart.set_apart(changes, &session.database, cause);
+                return;
+            }
+        };
+        let mut names = self.tables_of_database(session);
+        if names.len() > TABLES_MAX {
+            self.apart.set_apart(changes, &session.database, cause);
+            return;
+        }
+        names.extend(named);
+        let agreed = |name: &TableName| !self.apart.has(name, &session.database);
+        let names: Vec<TableName> = names.into_iter().filter(agreed).collect();
+        self.set_apart_what_differs(session, &names, cause);
+    }
+
+    /// What either side has in the session's database.
+    fn tables_of_database(&self, session: &mut Session) -> BTreeSet<TableName> {
+        let question = format!("SHOW TABLES FROM `{}`", session.database.replace('`', "``"));
+        let ours = self.ask(&mut session.ours, question.as_bytes());
+        let peer = self.ask(&mut session.peer, question.as_bytes());
+        let answers = [ours, peer].into_iter().flatten().flatten().flatten();
+        let tables = answers.flat_map(|answer| answer.rows).filter_map(|row| row.into_iter().next()?);
+        tables.map(|table| TableName { database: None, table: table.to_lowercase() }).collect()
+    }
+
+    /// Sets apart those of the tables that hold other rows on both sides, or are on one side only. Returns which.
+    fn set_apart_what_differs(&mut self, session: &mut Session, tables: &[TableName], cause: &Cause) -> Vec<TableName> {
+        let mut differing = Vec::new();
+        for name in tables {
+            let (database, table) = key(name, &session.database);
             let question = format!(
                 "SELECT * FROM `{}`.`{}` LIMIT {TABLE_ROWS_MAX}",
                 database.replace('`', "``"),
@@ -447,18 +501,30 @@ impl<'a> Player<'a> {
             );
             let ours = self.ask(&mut session.ours, question.as_bytes());
             let peer = self.ask(&mut session.peer, question.as_bytes());
-            let (Some(ours), Some(peer)) = (ours, peer) else { continue };
-            if matches!((&ours, &peer), (Err(_), Err(_))) {
-                continue; // It is no table.
+            let differs = match (&ours, &peer) {
+                (Some(Err(_)), Some(Err(_))) => continue, // It is no table.
+                (Some(Ok(answers)), _) if answers.iter().any(|answer| answer.rows.len() == TABLE_ROWS_MAX) => true,
+                (Some(ours), Some(peer)) => matches!(
+                    difference(ours, peer, &Statement::new(&question), Depth::Everything),
+                    Some(Kind::Rows | Kind::Accepted | Kind::Refused)
+                ),
+                _ => true,
+            };
+            if differs {
+                self.apart.set_apart(&Changes::Rows(vec![name.clone()]), &session.database, cause);
+                differing.push(name.clone());
             }
-            if let Some(Kind::Rows | Kind::Accepted | Kind::Refused) =
-                difference(&ours, &peer, &Statement::new(&question), Depth::Everything)
-            {
-                let last = self.changes.get(&(database.clone(), table.clone()));
-                let last: Vec<String> = last.into_iter().flatten().cloned().collect();
-                notes.push(format!("{table} holds other rows since one of: {}", last.join(" ;; ")));
-                self.apart.set_apart(&Changes::Rows(vec![name]), &session.database);
-            }
+        }
+        differing
+    }
+
+    /// Sets apart the tables that a statement names and that hold other rows on both sides, and says which.
+    fn parted_tables(&mut self, session: &mut Session, statement: &Statement, cause: &Cause) -> String {
+        let mut notes = Vec::new();
+        for name in self.set_apart_what_differs(session, &statement.tables(), cause) {
+            let last = self.changes.get(&key(&name, &session.database));
+            let last: Vec<String> = last.into_iter().flatten().cloned().collect();
+            notes.push(format!("{} holds other rows since one of: {}", name.table, last.join(" ;; ")));
         }
         notes.join("\n  ")
     }

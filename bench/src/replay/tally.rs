@@ -43,6 +43,8 @@ pub struct Tally {
     pub left_out: BTreeMap<&'static str, u64>,
     /// Names a table on which the servers parted before.
     pub apart: u64,
+    /// How many of these there were after each statement by which they parted.
+    pub apart_since: BTreeMap<String, u64>,
     /// Differs where the statement leaves the choice to the server; by reason.
     pub undecided: BTreeMap<&'static str, u64>,
     /// What Glassine says it has not (1235), by its name.
@@ -58,6 +60,9 @@ impl Tally {
         self.statements += other.statements;
         self.same += other.same;
         self.apart += other.apart;
+        for (cause, count) in other.apart_since {
+            *self.apart_since.entry(cause).or_default() += count;
+        }
         for (reason, count) in other.left_out {
             *self.left_out.entry(reason).or_default() += count;
         }
@@ -122,10 +127,14 @@ impl Tally {
         text
     }
 
-    /// Writes `differences.txt` and `slow.txt`.
+    /// Writes `differences.txt`, `apart.txt` and `slow.txt`.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
         std::fs::create_dir_all(directory)?;
         std::fs::write(directory.join("differences.txt"), grouped(&self.differences, "mariadb"))?;
+        let mut causes: Vec<_> = self.apart_since.iter().collect();
+        causes.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let lines: Vec<String> = causes.iter().map(|(cause, count)| format!("{count:>7}  {cause}\n")).collect();
+        std::fs::write(directory.join("apart.txt"), lines.concat())?;
         let mut slow = self.slow.clone();
         slow.sort_by_key(|slow| std::cmp::Reverse(slow.ours));
         let mut text = String::new();

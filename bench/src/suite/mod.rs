@@ -293,7 +293,7 @@ fn judge(name: &str, ours: &[Block<'_>], expected: &[Block<'_>]) -> (Summary, Ve
         let (own, other) = (&ours[own], &expected[other]);
         let statement = Statement::new(own.statement);
         let verdict = verdict::verdict(&statement, &own.answer, &other.answer);
-        if apart.touches(&statement, &database) {
+        if apart.touches(&statement, &database).is_some() {
             *summary.not_comparable.entry(APART).or_default() += 1;
             apart_again(&mut apart, &statement, &verdict, &database);
             continue;
@@ -331,7 +331,7 @@ fn apart_again(apart: &mut Apart, statement: &Statement, verdict: &Verdict, data
             // A statement of many parts may have changed anything; one that only asks changes nothing.
             let changes = statement.changes();
             if changes != Changes::Anything {
-                apart.set_apart(&changes, database);
+                apart.set_apart(&changes, database, &"".into());
             }
         }
         Verdict::Same => apart.agreed(statement, database),
