@@ -43,6 +43,10 @@ impl Error {
         Error::new(1638, b"HY000", "Non-ASCII separator arguments are not fully supported")
     }
 
+    pub fn multiple_into() -> Error {
+        Error::new(3953, b"HY000", "Multiple INTO clauses in one query block.")
+    }
+
     pub fn misplaced_into() -> Error {
         let text =
             "Misplaced INTO clause, INTO is not allowed inside subqueries, and must be placed at end of UNION clauses.";

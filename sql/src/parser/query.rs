@@ -68,7 +68,11 @@ impl Parser<'_> {
 
     fn select_into(&mut self, query: &mut Query) -> Result<()> {
         if self.take_word("INTO") {
-            query.into = self.destination()?;
+            let into = self.destination()?;
+            if !query.into.is_client() {
+                return Err(Error::multiple_into());
+            }
+            query.into = into;
         }
         Ok(())
     }

@@ -361,7 +361,12 @@ impl<'a> Level<'a> {
 
     /// Adds one stored or virtual table. Its columns are checked when they are read; whether the table may be used is
     /// the caller's to check.
-    pub fn add_table(&mut self, name: &TableName, alias: Option<&str>, hints: Vec<ast::IndexHint>) -> Result<usize> {
+    pub fn add_table(
+        &mut self,
+        name: &TableName,
+        alias: Option<&str>,
+        mut hints: Vec<ast::IndexHint>,
+    ) -> Result<usize> {
         let database = database_of(name, self.context.database)?;
         let alias = alias.unwrap_or(&name.name);
         if information_schema::is_virtual_table(self.context.instance, self.context.rights, database, &name.name) {
@@ -378,15 +383,24 @@ impl<'a> Level<'a> {
         let wanted = if matches!(self.read_mode, ReadMode::Exclusive(_)) { TableUse::Write } else { TableUse::Read };
         let table = self.context.open(database, &name.name, alias, wanted)?;
         let invisible_too = self.context.eval.session.optimizer_switches().has(Switches::USE_INVISIBLE_INDEXES);
-        for name in hints.iter().flat_map(|hint| &hint.indexes) {
+        for name in hints.iter_mut().flat_map(|hint| &mut hint.indexes) {
             let primary = name.eq_ignore_ascii_case("PRIMARY") && table.indexes[0].primary;
-            if !primary
-                && table
-                    .index(name)
-                    .map(|index| &table.indexes[index])
-                    .is_none_or(|index| index.is_hidden() || index.invisible && !invisible_too)
-            {
-                return Err(Error::key_does_not_exist(name, &table.name));
+            if primary {
+                continue;
+            }
+            let is_there = |index: &&storage::Index| !index.is_hidden() && (!index.invisible || invisible_too);
+            let indexes = || table.indexes.iter().filter(is_there);
+            if indexes().any(|index| storage::same_name(&index.name, name)) {
+                continue;
+            }
+            // The beginning of a name will do if it is that of one index only.
+            let begun = |index: &&storage::Index| {
+                index.name.get(..name.len()).is_some_and(|head| storage::same_name(head, name))
+            };
+            let mut begun = indexes().filter(begun);
+            match (begun.next(), begun.next()) {
+                (Some(index), None) => *name = index.name.to_string(),
+                _ => return Err(Error::key_does_not_exist(name, &table.name)),
             }
         }
         let columns = table.columns.iter().map(|column| SourceColumn {

@@ -113,7 +113,7 @@ pub fn kind_of(query: Query) -> (bool, bool) {
     (merges, merges && tables && has_column && rules::selects_only(&block))
 }
 
-/// Removes the conditions that CHECK OPTION does not ask for.
+/// Removes the conditions that CHECK OPTION does not ask for. Those of a derived table are its view's own.
 fn keep_checked(block: &mut Block, check: Option<CheckOption>, cascaded: bool) {
     if check.is_none() && !cascaded {
         block.from.conditions.clear();
@@ -121,7 +121,7 @@ fn keep_checked(block: &mut Block, check: Option<CheckOption>, cascaded: bool) {
     let cascaded = cascaded || check == Some(CheckOption::Cascaded);
     for source in &mut block.sources {
         let below = match &source.kind {
-            SourceKind::Derived(derived) => derived.view.as_ref().map(|view| view.check),
+            SourceKind::Derived(derived) => Some(derived.view.as_ref().map_or(check, |view| view.check)),
             _ => None,
         };
         if let (Some(check), Some(Query::Block(inner))) = (below, source.own_query()) {

@@ -1,4 +1,4 @@
-//! `optimizer_switch`: flags of which SET changes those that it names.
+//! `optimizer_switch` and its like: flags of which SET changes those that it names; a number is all of them as bits.
 
 use std::borrow::Cow;
 
@@ -48,11 +48,25 @@ pub fn completed<'v>(variable: &Variable, now: &Value, given: &'v Value) -> Resu
 
 /// The flags of `now` with those changed that `given` names; `default` alone is all of the defaults.
 pub fn switched(variable: &Variable, now: &Value, given: &Value) -> Result<Value, Error> {
-    let Value::Bytes(given) = given else { return Err(variable.wrong_type()) };
     let Value::Bytes(now) = now else { return Err(variable.wrong_type()) };
-    let given = String::from_utf8_lossy(given);
     let defaults = flags(variable.default.unwrap_or_default());
     let mut flags = flags(std::str::from_utf8(now).unwrap_or_default());
+    let bits = match given {
+        Value::Int(number) => Some(u64::try_from(*number).map_err(|_| variable.wrong_value(&number.to_string()))?),
+        Value::UInt(number) => Some(*number),
+        _ => None,
+    };
+    if let Some(bits) = bits {
+        if bits.checked_shr(flags.len() as u32).unwrap_or(0) != 0 {
+            return Err(variable.wrong_value(&bits.to_string()));
+        }
+        for (at, (_, value)) in flags.iter_mut().enumerate() {
+            *value = if bits >> at & 1 == 1 { "on" } else { "off" }.to_owned();
+        }
+        return Ok(text_of(flags));
+    }
+    let Value::Bytes(given) = given else { return Err(variable.wrong_type()) };
+    let given = String::from_utf8_lossy(given);
     for part in given.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         if part.eq_ignore_ascii_case("default") {
             flags.clone_from(&defaults);
@@ -75,8 +89,12 @@ pub fn switched(variable: &Variable, now: &Value, given: &Value) -> Result<Value
             _ => return Err(variable.wrong_value(part)),
         };
     }
+    Ok(text_of(flags))
+}
+
+fn text_of(flags: Vec<(String, String)>) -> Value {
     let text: Vec<String> = flags.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-    Ok(Value::Bytes(text.join(",").into_bytes()))
+    Value::Bytes(text.join(",").into_bytes())
 }
 
 fn flags(text: &str) -> Vec<(String, String)> {

@@ -264,9 +264,15 @@ fn check_bound(value: &PartitionValue) -> Result<()> {
     let PartitionValue::Expr(expr) = value else { return Ok(()) };
     expr.clone().walk_mut(&mut |expr| match expr {
         Expr::Function { name, .. } if !ALLOWED.contains(&name.to_ascii_lowercase().as_str()) => Err(not_allowed()),
-        Expr::Case { .. } => Err(not_allowed()),
+        Expr::Case { .. } | Expr::Unary { op: UnaryOp::Not | UnaryOp::BitNot, .. } => Err(not_allowed()),
+        Expr::Binary { op, .. } if !is_arithmetic(*op) => Err(not_allowed()),
         _ => Ok(()),
     })
+}
+
+/// The operators of a partition's expression: none on bits, and no division but DIV.
+fn is_arithmetic(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::IntegerDivide | BinaryOp::Modulo)
 }
 
 fn not_allowed() -> Error {
@@ -281,8 +287,7 @@ fn settle_expression(context: &Context<'_>, columns: &[Column], expr: &mut Expr,
     expr.walk_mut(&mut |expr| {
         match expr {
             Expr::Column(name) => {
-                let own =
-                    columns.iter().position(|column| !column.is_hidden() && same_name(&column.name, &name.name));
+                let own = columns.iter().position(|column| !column.is_hidden() && same_name(&column.name, &name.name));
                 let own = own.ok_or_else(|| Error::unknown_column(&name.name, "partition function"))?;
                 (name.database, name.table, name.name) = (None, None, columns[own].name.to_string());
                 reads.push(own);
@@ -303,8 +308,7 @@ fn settle_expression(context: &Context<'_>, columns: &[Column], expr: &mut Expr,
                     }
                     _ => false,
                 };
-                let of_clock =
-                    matches!(called.as_str(), "hour" | "minute" | "second" | "microsecond" | "time_to_sec");
+                let of_clock = matches!(called.as_str(), "hour" | "minute" | "second" | "microsecond" | "time_to_sec");
                 match called.as_str() {
                     "unix_timestamp" if args.len() == 1 && of_moment(&args[0]) => unix += 1,
                     "unix_timestamp" => return Err(constant()),
@@ -314,20 +318,28 @@ fn settle_expression(context: &Context<'_>, columns: &[Column], expr: &mut Expr,
                 }
             }
             Expr::Extract { unit, expr } => {
-                let of_clock = matches!(
-                    unit,
-                    IntervalUnit::Hour | IntervalUnit::Minute | IntervalUnit::Second | IntervalUnit::Microsecond
-                );
-                if !is_temporal(columns, expr, of_clock) {
+                let of = |clock| is_temporal(columns, expr, clock);
+                let takes = match unit {
+                    // It depends on default_week_format.
+                    IntervalUnit::Week => false,
+                    IntervalUnit::Year
+                    | IntervalUnit::YearMonth
+                    | IntervalUnit::Quarter
+                    | IntervalUnit::Month
+                    | IntervalUnit::Day => of(false),
+                    IntervalUnit::DayHour
+                    | IntervalUnit::DayMinute
+                    | IntervalUnit::DaySecond
+                    | IntervalUnit::DayMicrosecond => of(false) && of(true),
+                    _ => of(true),
+                };
+                if !takes {
                     return Err(constant());
                 }
             }
             Expr::Literal(_) => {}
             Expr::Unary { op: UnaryOp::Minus | UnaryOp::Plus, .. } => {}
-            Expr::Binary {
-                op: BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::IntegerDivide | BinaryOp::Modulo,
-                ..
-            } => {}
+            Expr::Binary { op, .. } if is_arithmetic(*op) => {}
             Expr::Parameter(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } => return Err(constant()),
             _ => return Err(not_allowed()),
         }

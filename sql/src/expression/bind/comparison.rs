@@ -59,6 +59,8 @@ impl Binder<'_> {
 
     /// Two operands that are bound already, compared.
     pub fn compare_bound(&mut self, op: BinaryOp, mut left: Expr, mut right: Expr) -> Result<Expr> {
+        self.year_of_moment(&left, &mut right)?;
+        self.year_of_moment(&right, &mut left)?;
         let (left_type, right_type) = (left.ty, right.ty);
         for (one, other) in [(&mut left, right_type), (&mut right, left_type)] {
             // A year beside a date is the moment before that year's first day.
@@ -160,6 +162,20 @@ impl Binder<'_> {
         }
         let inner = std::mem::replace(operand, Expr::null());
         *operand = self.call(name, vec![inner])?;
+        Ok(())
+    }
+
+    /// A constant date beside a YEAR column is stored into it, as it were, and compares by its year.
+    fn year_of_moment(&self, column: &Expr, other: &mut Expr) -> Result<()> {
+        let is_column = column.ty.kind == Kind::Year && column.as_column().is_some();
+        if is_column
+            && other.ty.has_date()
+            && other.ty.kind != Kind::Parameter
+            && is_fixed(other)
+            && !self.reads_outer(other)
+        {
+            self.wrap("year", other)?;
+        }
         Ok(())
     }
 

@@ -122,6 +122,9 @@ impl Binder<'_> {
             }
             UnaryOp::BitNot => {
                 let mut expr = self.bind(operand)?;
+                if expr.ty.is_geometry() {
+                    return Err(Error::wrong_arguments("~"));
+                }
                 let ty = if bit_strings::is_bit_string(&expr.ty) {
                     TypeInfo::binary_string(expr.ty.length)
                 } else {
@@ -138,6 +141,9 @@ impl Binder<'_> {
                     return Ok(negative);
                 }
                 let mut expr = self.bind_number(operand)?;
+                if expr.ty.is_geometry() {
+                    return Err(Error::wrong_arguments("-"));
+                }
                 let is_lowest = matches!(expr.node, Node::Constant(Value::Int(i64::MIN)));
                 if is_lowest || (expr.ty.is_integer() && expr.ty.unsigned && expr.is_constant()) {
                     // The negative of a large constant has no integer type.

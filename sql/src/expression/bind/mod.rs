@@ -399,6 +399,9 @@ impl<'a> Binder<'a> {
             | BinaryOp::GreaterEqual => self.compare(op, left, right),
             BinaryOp::BitOr | BinaryOp::BitAnd | BinaryOp::BitXor | BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
                 let (mut left, mut right) = (self.bind(left)?, self.bind(right)?);
+                if left.ty.is_geometry() || right.ty.is_geometry() {
+                    return Err(Error::wrong_arguments(op.symbol()));
+                }
                 let nullable = left.ty.nullable || right.ty.nullable;
                 let ty = if bit_strings::is_operation(op, &left, &right) {
                     let is_shift = matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight);
@@ -451,6 +454,9 @@ impl<'a> Binder<'a> {
         let function = functions::find(name)?;
         if args.len() < function.args_min || args.len() > function.args_max {
             return Err(Error::wrong_argument_count(name));
+        }
+        if args.iter().any(|arg| arg.ty.is_geometry()) && functions::takes_numbers_only(function.name) {
+            return Err(Error::wrong_arguments(function.name));
         }
         let mut typing = Typing {
             name: function.name,

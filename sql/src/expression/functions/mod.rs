@@ -194,6 +194,12 @@ pub fn find(name: &str) -> Result<&'static Function> {
     }
 }
 
+/// Whether a function has numbers as arguments, and a geometry is none.
+pub fn takes_numbers_only(name: &str) -> bool {
+    let has_other_arguments = ["bit_count", "conv", "bin", "oct"].contains(&name);
+    name == "format" || !has_other_arguments && numeric::FUNCTIONS.iter().any(|function| function.name == name)
+}
+
 /// Whether a function of the server has this name.
 pub fn is_known(name: &str) -> bool {
     BY_NAME.contains_key(name)

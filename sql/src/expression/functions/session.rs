@@ -357,6 +357,10 @@ fn name_const_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
         _ => is_literal(&typing.args[1]),
     };
     match is_value && is_literal(&typing.args[0]) {
+        // It stands for a variable of a program, also where its value has a COLLATE.
+        true if typing.args[1].ty.is_string() => {
+            Ok(TypeInfo { coercibility: Coercibility::Implicit, ..typing.args[1].ty })
+        }
         true => Ok(typing.args[1].ty),
         false => Err(Error::wrong_arguments("NAME_CONST")),
     }

@@ -244,7 +244,10 @@ impl Parser<'_> {
         let if_not_exists = self.if_not_exists()?;
         self.take_no_log();
         if self.take_word("PARTITIONS") {
-            let count = Some(self.partition_count("partitions")?);
+            let count = match self.integer()? {
+                0 => return Err(Error::new(1514, b"HY000", "At least one partition must be added")),
+                count => Some(count),
+            };
             return Ok(PartitionAction::Add { definitions: Vec::new(), count, if_not_exists });
         }
         Ok(PartitionAction::Add { definitions: self.partition_definitions()?, count: None, if_not_exists })

@@ -136,7 +136,7 @@ pub(super) const LIST: &[Variable] = &[
          hypergraph_optimizer=off,derived_condition_pushdown=on,subquery_cache=on",
         "Ways of the planner",
     ),
-    v("optimizer_trace", Both, Text, "enabled=off,one_line=off", "Write down how a plan was found").inert(NOT_YET),
+    v("optimizer_trace", Both, Switches, "enabled=off,one_line=off", "Write down how a plan was found").inert(NOT_YET),
     v(
         "optimizer_trace_features",
         Both,
