@@ -81,15 +81,29 @@ impl Trash {
     /// Removes the file of a tablespace, durably. A missing file is fine: an earlier call has removed it. The caller
     /// guarantees that its pages are unused and its tablespace is forgotten; later steps discard those in the pool.
     pub fn throw(&self, space: SpaceId, path: &str) -> Result<()> {
-        let (path, file_bytes) = match put_aside(&*self.disk, space, path, self.slice_bytes)? {
-            Some((path, bytes)) => (Some(path), bytes),
-            None => {
-                self.files_removed.add(1);
-                (None, 0)
-            }
-        };
-        self.queue.lock().push_back(Dropped { space, path, file_bytes, next_frame: 0 });
-        Ok(())
+        self.throw_several(&[(space, path)])
+    }
+
+    /// The same for several files, whose directories are synced once.
+    pub fn throw_several(&self, files: &[(SpaceId, &str)]) -> Result<()> {
+        let mut directories = Directories::default();
+        let mut gone = Vec::with_capacity(files.len());
+        let mut thrown = files.iter().try_for_each(|(space, path)| {
+            let (path, file_bytes) = match take_away(&*self.disk, *space, path, self.slice_bytes, &mut directories)? {
+                Some((path, bytes)) => (Some(path), bytes),
+                None => {
+                    self.files_removed.add(1);
+                    (None, 0)
+                }
+            };
+            gone.push(Dropped { space: *space, path, file_bytes, next_frame: 0 });
+            Ok(())
+        });
+        if let Err(error) = directories.sync(&*self.disk) {
+            thrown = thrown.and(Err(error));
+        }
+        self.queue.lock().extend(gone);
+        thrown
     }
 
     /// Takes over dropped files that an earlier run of the instance left.
@@ -164,6 +178,36 @@ impl Trash {
 /// Renames a tablespace's file, durably, to the name of a dropped file, and returns that with its length. None if the
 /// file was small enough to be removed at once, or is missing.
 pub fn put_aside(disk: &dyn Disk, space: SpaceId, path: &str, slice_bytes: u64) -> Result<Option<(String, u64)>> {
+    let mut directories = Directories::default();
+    let aside = take_away(disk, space, path, slice_bytes, &mut directories)?;
+    directories.sync(disk)?;
+    Ok(aside)
+}
+
+/// Directories that have changed.
+#[derive(Default)]
+struct Directories(Vec<Box<str>>);
+
+impl Directories {
+    fn note(&mut self, directory: &str) {
+        if !self.0.iter().any(|known| **known == *directory) {
+            self.0.push(directory.into());
+        }
+    }
+
+    fn sync(&self, disk: &dyn Disk) -> Result<()> {
+        self.0.iter().try_for_each(|directory| disk.sync_directory(directory).map_err(Error::io("sync a directory")))
+    }
+}
+
+/// [`put_aside`] but for the sync of `directories`.
+fn take_away(
+    disk: &dyn Disk,
+    space: SpaceId,
+    path: &str,
+    slice_bytes: u64,
+    directories: &mut Directories,
+) -> Result<Option<(String, u64)>> {
     let file = match disk.open(path, OpenMode::Read, Caching::Cached) {
         Ok(file) => file,
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -173,20 +217,22 @@ pub fn put_aside(disk: &dyn Disk, space: SpaceId, path: &str, slice_bytes: u64) 
     let file_bytes = file.len().map_err(Error::io(doing))?;
     if file.allocated_bytes().map_err(Error::io(doing))? <= slice_bytes {
         drop(file);
-        match space.is_temporary() {
-            true => disk.remove(path).map_err(Error::io("remove a dropped file"))?,
-            false => remove(disk, path)?,
+        match disk.remove(path) {
+            Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::from_io("remove a dropped file", cause));
+            }
+            _ => {}
+        }
+        if !space.is_temporary() {
+            directories.note(io::parent(path));
         }
         return Ok(None);
     }
     let aside = format!("{PREFIX}{space}");
     disk.rename(path, &aside).map_err(Error::io("put a dropped file aside"))?;
-    if space.is_temporary() {
-        return Ok(Some((aside, file_bytes)));
-    }
-    let directory = io::parent(path);
-    for directory in [""].into_iter().chain((!directory.is_empty()).then_some(directory)) {
-        disk.sync_directory(directory).map_err(Error::io("sync a directory"))?;
+    if !space.is_temporary() {
+        directories.note("");
+        directories.note(io::parent(path));
     }
     Ok(Some((aside, file_bytes)))
 }

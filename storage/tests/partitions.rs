@@ -190,3 +190,26 @@ fn a_partition_that_stays_keeps_its_file_and_its_history() {
     assert_eq!((ids["t#p#p1"].len(), ids["t#p#p3"].len(), ids.len()), (10, 0, 3));
     engine.close().unwrap();
 }
+
+#[test]
+fn the_log_is_synced_once_for_many_files() {
+    let (disk, engine) = instance(4);
+    let names: Vec<String> = (0..200).map(|number| format!("p{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let before = disk.syncs();
+    engine.create_table(definition("many", &names), &TrxOptions::patient()).unwrap();
+    let files = names.len() as u64;
+    let made = disk.syncs() - before;
+    assert!((files..files + files / 4).contains(&made), "{made} syncs for {files} new files");
+    let before = disk.syncs();
+    engine.drop_tables(&[("d", "many")], &TrxOptions::patient()).unwrap();
+    let gone = disk.syncs() - before;
+    assert!(gone < files / 4, "{gone} syncs for {files} files that go");
+    assert!(files_of(&disk, "many").is_empty());
+    engine.close().unwrap();
+}
+
+/// The files of a table's partitions.
+fn files_of(disk: &SimDisk, table: &str) -> Vec<String> {
+    files(disk).into_iter().filter(|name| name.starts_with(&format!("{table}#"))).collect()
+}

@@ -230,9 +230,7 @@ fn execute(
     trx: &mut Transaction,
     actions: &[(u64, Action)],
 ) -> Result<()> {
-    for (_, action) in actions.iter().rev() {
-        action.execute(context.store)?;
-    }
+    Action::execute_all(actions.iter().rev().map(|(_, action)| action), context.store)?;
     actions.iter().try_for_each(|(id, _)| dictionary.system.delete_action(context, trx, *id))
 }
 

@@ -52,7 +52,28 @@ pub enum Action {
     SetLastGiven { space: SpaceId, root: PageNo, from: u64, to: u64 },
 }
 
+/// Files that are made or removed with one sync of the log and of their directory.
+pub const FILES_AT_ONCE: usize = 64;
+
 impl Action {
+    /// Executes actions in this order. Files that are removed one behind the other are removed together.
+    pub fn execute_all<'a>(actions: impl Iterator<Item = &'a Action>, store: &Store) -> Result<()> {
+        let mut gone: Vec<(SpaceId, &str)> = Vec::new();
+        for action in actions {
+            match action {
+                Action::DropSpace { space, path } => gone.push((*space, path)),
+                _ => {
+                    store.drop_spaces(&std::mem::take(&mut gone))?;
+                    action.execute(store)?;
+                }
+            }
+            if gone.len() == FILES_AT_ONCE {
+                store.drop_spaces(&std::mem::take(&mut gone))?;
+            }
+        }
+        store.drop_spaces(&gone)
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
         match self {
@@ -112,12 +133,7 @@ impl Action {
     /// Executes the action, unless it is done already. Its object is no longer in use.
     pub fn execute(&self, store: &Store) -> Result<()> {
         match self {
-            Action::DropSpace { space, path } => {
-                if store.space(*space).is_some() {
-                    return store.drop_space(*space);
-                }
-                store.drop_file(*space, path)
-            }
+            Action::DropSpace { space, path } => store.drop_spaces(&[(*space, path)]),
             Action::RenameSpace { space, path } => match store.space(*space) {
                 Some(file) if file.path() != **path => store.rename_space(*space, path),
                 _ => Ok(()),

@@ -36,7 +36,7 @@ mod system;
 
 pub use cache::{Dictionary, Table, transform};
 pub use ddl::{Afterwards, Ddl, SuspendedDdl, finish_leftovers, leave as leave_actions, run as run_actions};
-pub use ddl_log::{Action, LAST_GIVEN};
+pub use ddl_log::{Action, FILES_AT_ONCE, LAST_GIVEN};
 pub use definitions::DefinitionChanges;
 pub use describe::{Identity, describe, index_order};
 pub use file_name::{

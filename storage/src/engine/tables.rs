@@ -16,13 +16,13 @@ use format::ids::{IndexId, PageNo, SpaceId};
 
 use super::{Engine, TrxOptions, auto_increment};
 use crate::btree;
-use crate::dictionary::{self, Action, Ddl, DefinitionChanges, Identity, Table, file_path};
+use crate::dictionary::{self, Action, Ddl, DefinitionChanges, FILES_AT_ONCE, Identity, Table, file_path};
 use crate::error::{Error, Result};
 use crate::lock::{DdlPass, GrantOf, MetadataGrant, MetadataHeld, MetadataLock, TableUse};
 use crate::mtr::Mtr;
 use crate::row;
 use crate::schema::partitions::NO_SPACE;
-use crate::schema::{self, DefinitionName, PartitionDefinition, TableDefinition};
+use crate::schema::{self, DefinitionName, PartitionDefinition, TableDefinition, TableOptions};
 use crate::segment;
 
 /// Database and table.
@@ -277,23 +277,38 @@ impl Engine {
             path: path.as_str().into(),
         };
         ddl.will_take_all_back(made.iter().map(drop_again).collect())?;
-        for (first_index, path, options, identity) in made {
-            let space = store.create_space(identity.space, &path, dictionary::transform(&options, &store.config()))?;
-            space.set_atomic_writes(options.atomic_writes);
+        let config = store.config();
+        for portion in made.chunks_mut(FILES_AT_ONCE) {
+            let file = |(_, path, options, identity): &'_ (_, String, TableOptions, &mut Identity)| {
+                (identity.space, path.clone(), dictionary::transform(options, &config))
+            };
+            let files: Vec<_> = portion.iter().map(file).collect();
+            let files: Vec<_> = files.iter().map(|(id, path, transform)| (*id, path.as_str(), *transform)).collect();
+            let spaces = store.create_spaces(&files)?;
+            for ((first_index, _, options, identity), space) in portion.iter_mut().zip(spaces) {
+                space.set_atomic_writes(options.atomic_writes);
+                self.make_trees(*first_index, identity)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the first pages of a new file, and its empty trees.
+    fn make_trees(&self, first_index: IndexId, identity: &mut Identity) -> Result<()> {
+        let store = &self.inner.store;
+        store.check_headroom()?;
+        let mut mtr = Mtr::begin(store);
+        segment::init_space(&mut mtr, identity.space, segment::space_flags(store.page_bytes()))?;
+        mtr.commit();
+        let room = segment::reserve(store, identity.space, FIXED_PAGES + identity.indexes.len() as u32)?;
+        for (position, index) in identity.indexes.iter_mut().enumerate() {
+            let id = IndexId(first_index.0 + position as u64);
             store.check_headroom()?;
             let mut mtr = Mtr::begin(store);
-            segment::init_space(&mut mtr, identity.space, segment::space_flags(store.page_bytes()))?;
+            *index = (id, btree::create(&mut mtr, identity.space, id)?);
             mtr.commit();
-            let room = segment::reserve(store, identity.space, FIXED_PAGES + identity.indexes.len() as u32)?;
-            for (position, index) in identity.indexes.iter_mut().enumerate() {
-                let id = IndexId(first_index.0 + position as u64);
-                store.check_headroom()?;
-                let mut mtr = Mtr::begin(store);
-                *index = (id, btree::create(&mut mtr, identity.space, id)?);
-                mtr.commit();
-            }
-            drop(room);
         }
+        drop(room);
         Ok(())
     }
 

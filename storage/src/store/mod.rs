@@ -391,11 +391,14 @@ impl Store {
 
     /// Logs records that change no page, all or none, and makes them durable.
     fn log_durably(&self, records: &[Record<'_>]) -> Result<Lsn> {
-        let _room = self.reserve_log()?;
         let mut bytes = Vec::with_capacity(128);
         for record in records {
             record.encode(&mut None, &mut bytes);
         }
+        let _room = match records.len() {
+            0..4 => self.reserve_log()?,
+            _ => self.reserve_log_for(bytes.len() as u64)?,
+        };
         let (_, end) = self.redo.append(&bytes, |_, _| ());
         self.redo.flush_until(end)?;
         Ok(end)
@@ -406,24 +409,45 @@ impl Store {
     /// Creates the file `path` (relative to the data directory) and logs that. It has no pages yet:
     /// `segment::init_space` makes them. Exists if path or id are taken.
     pub fn create_space(&self, id: SpaceId, path: &str, transform: Transform) -> Result<Arc<Tablespace>> {
-        let taken = self.disks.gated.exists(path).map_err(Error::io("look for a tablespace"))?;
-        if taken || self.spaces.get(id).is_some() {
-            return Err(Error::Exists(path.into()));
+        let mut made = self.create_spaces(&[(id, path, transform)])?;
+        Ok(made.remove(0))
+    }
+
+    /// The same for several files, all or none: they are logged and synced together.
+    pub fn create_spaces(&self, files: &[(SpaceId, &str, Transform)]) -> Result<Vec<Arc<Tablespace>>> {
+        for (id, path, _) in files {
+            let taken = self.disks.gated.exists(path).map_err(Error::io("look for a tablespace"))?;
+            if taken || self.spaces.get(*id).is_some() {
+                return Err(Error::Exists((*path).into()));
+            }
         }
-        // First the log, then the file: so no file is there that the log does not know.
-        let key = transform.encrypted.then(|| self.spaces.key_ring().make_key(path)).transpose()?;
-        let info = key.as_ref().map(|key| key.info().to_bytes());
+        // First the log, then the files: so no file is there that the log does not know.
+        let mut keyed = Vec::with_capacity(files.len());
+        for (id, path, transform) in files {
+            let key = transform.encrypted.then(|| self.spaces.key_ring().make_key(path)).transpose()?;
+            keyed.push((*id, *path, *transform, key));
+        }
+        let infos: Vec<_> = keyed.iter().map(|(.., key)| key.as_ref().map(|key| key.info().to_bytes())).collect();
         // The key with the file: recovery may have to make both.
         let mut records = Vec::new();
-        records.extend(info.as_ref().map(|info| Record::FileKey { space: id, info }));
-        records.push(Record::FileCreate { space: id, flags: transform.to_flags(), name: path });
+        for ((id, path, transform), info) in files.iter().zip(&infos) {
+            records.extend(info.as_ref().map(|info| Record::FileKey { space: *id, info }));
+            records.push(Record::FileCreate { space: *id, flags: transform.to_flags(), name: path });
+        }
         self.log_durably(&records)?;
-        let created = self.health.judge(self.spaces.create(id, path, transform, key, &self.config()));
+        let created = self.health.judge(self.spaces.create_several(keyed, &self.config()));
         if created.is_err() && !self.health.is_poisoned() {
-            self.log_durably(&[Record::FileDelete { space: id, name: path }])?;
-            self.spaces.remove_file(path)?;
+            let gone: Vec<_> = files.iter().map(|(id, path, _)| (*id, path.to_string())).collect();
+            self.log_deletions(&gone)?;
+            gone.iter().try_for_each(|(_, path)| self.spaces.remove_file(path))?;
         }
         created
+    }
+
+    fn log_deletions(&self, gone: &[(SpaceId, String)]) -> Result<Lsn> {
+        let records: Vec<Record<'_>> =
+            gone.iter().map(|(id, path)| Record::FileDelete { space: *id, name: path }).collect();
+        self.log_durably(&records)
     }
 
     /// Creates the file of a temporary tablespace, which is not logged and unknown at the next start.
@@ -469,15 +493,27 @@ impl Store {
     /// unused.
     pub fn drop_space(&self, id: SpaceId) -> Result<()> {
         let space = self.spaces.find(id)?;
-        let path = space.path();
-        self.log_durably(&[Record::FileDelete { space: id, name: &path }])?;
-        self.spaces.forget(id);
-        self.trash.throw(id, &path)
+        self.drop_spaces(&[(id, &space.path())])
     }
 
-    /// Removes the file of a dropped tablespace that is not open.
-    pub fn drop_file(&self, id: SpaceId, path: &str) -> Result<()> {
-        self.trash.throw(id, path)
+    /// The same for several tablespaces, which need not be open: then their files are at these paths. They are logged
+    /// together, and a directory is synced once.
+    pub fn drop_spaces(&self, gone: &[(SpaceId, &str)]) -> Result<()> {
+        let open: Vec<(SpaceId, String)> = gone
+            .iter()
+            .filter_map(|(id, _)| self.spaces.get(*id))
+            .map(|space| (space.id(), space.path().to_string()))
+            .collect();
+        if !open.is_empty() {
+            self.log_deletions(&open)?;
+        }
+        for (id, _) in &open {
+            self.spaces.forget(*id);
+        }
+        let is_open = |id: SpaceId| open.iter().find(|(open, _)| *open == id);
+        let files: Vec<(SpaceId, &str)> =
+            gone.iter().map(|(id, path)| (*id, is_open(*id).map_or(*path, |(_, path)| path.as_str()))).collect();
+        self.trash.throw_several(&files)
     }
 
     /// Dropped tablespaces that are not removed entirely.

@@ -82,7 +82,53 @@ impl Tablespaces {
         key: Option<SpaceKey>,
         config: &Config,
     ) -> Result<Arc<Tablespace>> {
-        self.add(id, path, OpenMode::Create, transform, key, config)
+        let made = self.add(id, path, OpenMode::Create, transform, key, config)?;
+        if !id.is_temporary()
+            && let Err(error) = self.sync_new(std::slice::from_ref(&made))
+        {
+            self.forget(id);
+            return Err(error);
+        }
+        Ok(made)
+    }
+
+    /// The same for several files: all or none of them are known afterwards. Syncs that follow each other cost less than
+    /// those between which files are made, and a directory is synced once.
+    pub fn create_several(
+        &self,
+        files: Vec<(SpaceId, &str, Transform, Option<SpaceKey>)>,
+        config: &Config,
+    ) -> Result<Vec<Arc<Tablespace>>> {
+        let mut made = Vec::with_capacity(files.len());
+        let done = files.into_iter().try_for_each(|(id, path, transform, key)| {
+            made.push(self.add(id, path, OpenMode::Create, transform, key, config)?);
+            Ok(())
+        });
+        match done.and_then(|()| self.sync_new(&made)) {
+            Ok(()) => Ok(made),
+            Err(error) => {
+                for space in made {
+                    self.forget(space.id);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes new files durable, and their names.
+    fn sync_new(&self, made: &[Arc<Tablespace>]) -> Result<()> {
+        let mut directories: Vec<&str> = Vec::new();
+        let paths: Vec<Box<str>> = made.iter().map(|space| space.path().into()).collect();
+        for (space, path) in made.iter().zip(&paths) {
+            space.file.sync().map_err(Error::io("sync a tablespace"))?;
+            let directory = crate::io::parent(path);
+            if !directories.contains(&directory) {
+                directories.push(directory);
+            }
+        }
+        directories
+            .into_iter()
+            .try_for_each(|directory| self.disk.sync_directory(directory).map_err(Error::io("sync a directory")))
     }
 
     /// Opens an existing file. Its page 0 says whether it is encrypted, and by what key; if that page was never
@@ -131,10 +177,6 @@ impl Tablespaces {
             }
             header::seal(&mut page, Lsn::ZERO);
             file.write_at(0, &page).map_err(Error::io("write the first page of a tablespace"))?;
-            if !id.is_temporary() {
-                file.sync().map_err(Error::io("sync a tablespace"))?;
-                self.disk.sync_directory(crate::io::parent(path)).map_err(Error::io("sync a directory"))?;
-            }
         }
         let space = Arc::new(Tablespace::new(
             id,
