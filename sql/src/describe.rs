@@ -377,7 +377,7 @@ fn check_line(check: &Check) -> String {
 /// ROW_FORMAT's word.
 pub fn row_format(format: RowFormat) -> &'static str {
     match format {
-        RowFormat::Default | RowFormat::Dynamic => "Dynamic",
+        RowFormat::Default | RowFormat::Dynamic | RowFormat::Fixed => "Dynamic",
         RowFormat::Compact => "Compact",
         RowFormat::Redundant => "Redundant",
         RowFormat::Compressed => "Compressed",
@@ -387,8 +387,10 @@ pub fn row_format(format: RowFormat) -> &'static str {
 /// The options behind the closing parenthesis that are not said otherwise: Create_options of SHOW TABLE STATUS too.
 pub fn create_options(options: &TableOptions) -> Vec<String> {
     let mut out = Vec::new();
-    if options.row_format != RowFormat::Default {
-        out.push(format!("ROW_FORMAT={}", row_format(options.row_format).to_ascii_uppercase()));
+    match options.row_format {
+        RowFormat::Default => {}
+        RowFormat::Fixed => out.push("ROW_FORMAT=FIXED".into()),
+        format => out.push(format!("ROW_FORMAT={}", row_format(format).to_ascii_uppercase())),
     }
     if options.key_block_size > 0 {
         out.push(format!("KEY_BLOCK_SIZE={}", options.key_block_size));

@@ -299,14 +299,33 @@ impl ColumnType {
     /// Whether the stored values of another type are values of this one as they are, in records and in indexes: a longer
     /// VARCHAR whose lengths take as many bytes, an ENUM or a SET with more members at its end.
     pub fn keeps_values_of(&self, old: &ColumnType) -> bool {
+        self.keeps(old, |old, own| old == own)
+    }
+
+    /// The same of columns whose texts are not compared: of another collation, or in a character set that has the characters
+    /// of the old one in the same bytes.
+    pub fn keeps_texts_of(&self, old: &ColumnType) -> bool {
+        self.keeps(old, |old, own| {
+            let (old, own) = (collation(old).charset, collation(own).charset);
+            old == own || (old, own) == (Charset::Utf8mb3, Charset::Utf8mb4)
+        })
+    }
+
+    fn keeps(&self, old: &ColumnType, alike: fn(CollationId, CollationId) -> bool) -> bool {
         let is_wider = match (old, self) {
             (ColumnType::VarChar { chars: was, collation: old }, ColumnType::VarChar { chars, collation }) => {
-                old == collation && was <= chars
+                alike(*old, *collation) && was <= chars
+            }
+            (ColumnType::Char { chars: was, collation: old }, ColumnType::Char { chars, collation }) => {
+                alike(*old, *collation) && was == chars
+            }
+            (ColumnType::Text { size: was, collation: old }, ColumnType::Text { size, collation }) => {
+                alike(*old, *collation) && was == size
             }
             (ColumnType::VarBinary { bytes: was }, ColumnType::VarBinary { bytes }) => was <= bytes,
             (ColumnType::Enum { members: were, collation: old }, ColumnType::Enum { members, collation })
             | (ColumnType::Set { members: were, collation: old }, ColumnType::Set { members, collation }) => {
-                old == collation && members.starts_with(were)
+                alike(*old, *collation) && members.starts_with(were)
             }
             _ => old == self,
         };

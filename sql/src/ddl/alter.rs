@@ -194,7 +194,6 @@ impl Change {
             sources: (0..table.columns.len()).map(Source::Old).collect(),
             force: false,
             partition_by: None,
-            converts: false,
             renamed_indexes: Vec::new(),
             auto_increment: None,
             added_keys: Vec::new(),
@@ -459,6 +458,7 @@ impl Change {
             AlterAction::Rename(to) => self.rename_to(context, to)?,
             AlterAction::Options(given) => {
                 let given = options::apply(context, given, &mut self.definition.options)?;
+                given.check_altered(context)?;
                 self.force |= given.engine;
                 self.auto_increment = given.auto_increment.or(self.auto_increment);
             }
@@ -482,7 +482,6 @@ impl Change {
                     own.ty = ty;
                     own.explicit_collation = false;
                 }
-                self.converts = true;
             }
             AlterAction::Force => self.force = true,
             // Rows lie in the order of the clustered index, whatever is asked.

@@ -21,8 +21,6 @@ pub struct Change {
     pub force: bool,
     /// PARTITION BY, or REMOVE PARTITIONING (None), of this statement.
     pub partition_by: Option<Option<Box<PartitionBy>>>,
-    /// The character set of all columns is converted.
-    pub converts: bool,
     pub renamed_indexes: Vec<(Box<str>, Box<str>)>,
     pub auto_increment: Option<u64>,
     /// Made when all columns and indexes are known.

@@ -230,6 +230,7 @@ fn definition(
     let mut table_options = TableOptions { collation, ..options::new_options(context) };
     let encrypt_tables = context.instance.variables.text("innodb_encrypt_tables");
     let given = options::apply(context, &create.options, &mut table_options)?;
+    given.check_new(context, &create.table.name, create.temporary)?;
     options::check_encryption(&table_options, &encrypt_tables)?;
 
     let mut columns = Vec::with_capacity(create.columns.len());

@@ -30,6 +30,59 @@ pub struct Given {
     pub collation: bool,
     /// COMPRESSION was written: it names the codec, whatever PAGE_COMPRESSED adds.
     codec: bool,
+    /// What InnoDB has none of, and refuses in strict mode.
+    row_format_fixed: bool,
+    data_directory: bool,
+    index_directory: bool,
+    /// ENGINE= names another engine, which may have known the options.
+    other_engine: bool,
+}
+
+impl Given {
+    /// Whether a new table may have these options: InnoDB's strict mode refuses what it would ignore otherwise.
+    pub fn check_new(&self, context: &Context<'_>, table: &str, temporary: bool) -> Result<()> {
+        let refused = |reason: &str| {
+            context.warn(1478, format!("InnoDB: {reason}"));
+            Err(Error::without_this_option(table))
+        };
+        let is_strict = self.is_strict(context);
+        if self.row_format_fixed && is_strict {
+            return refused("invalid ROW_FORMAT specifier.");
+        }
+        if self.data_directory && temporary && is_strict {
+            return refused("DATA DIRECTORY cannot be used for TEMPORARY tables.");
+        }
+        if self.index_directory && is_strict {
+            return refused("INDEX DIRECTORY is not supported");
+        }
+        self.warn(context);
+        Ok(())
+    }
+
+    /// The same of a table that there is: ALTER TABLE leaves the directories where they are.
+    pub fn check_altered(&self, context: &Context<'_>) -> Result<()> {
+        if self.row_format_fixed && self.is_strict(context) {
+            context.warn(1478, "InnoDB: invalid ROW_FORMAT specifier.");
+            return Err(Error::illegal_create_option("InnoDB", "ROW_TYPE"));
+        }
+        self.warn(context);
+        Ok(())
+    }
+
+    fn is_strict(&self, context: &Context<'_>) -> bool {
+        context.settings.innodb_strict_mode && !self.other_engine
+    }
+
+    fn warn(&self, context: &Context<'_>) {
+        if self.row_format_fixed {
+            context.warn(1478, "InnoDB: assuming ROW_FORMAT=DYNAMIC.");
+        }
+        for (is_said, what) in [(self.data_directory, "DATA"), (self.index_directory, "INDEX")] {
+            if is_said {
+                context.warn(1618, format!("<{what} DIRECTORY> option ignored"));
+            }
+        }
+    }
 }
 
 fn word(value: &OptionValue) -> String {
@@ -210,6 +263,7 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
         "CHARSET" | "COLLATE" => {}
         "ENGINE" => {
             rest.engine = true;
+            rest.other_engine = !text.eq_ignore_ascii_case("innodb");
             engine(context, &text)?;
         }
         "AUTO_INCREMENT" => rest.auto_increment = Some(number(option)?),
@@ -256,7 +310,10 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
                 None => forget(options, &option.name),
             }
         }
-        "ROW_FORMAT" => options.row_format = row_format(context, &text),
+        "ROW_FORMAT" => {
+            options.row_format = row_format(context, &text)?;
+            rest.row_format_fixed = options.row_format == RowFormat::Fixed;
+        }
         "KEY_BLOCK_SIZE" => {
             let size = number(option)?;
             if !matches!(size, 0 | 1 | 2 | 4 | 8 | 16) {
@@ -264,7 +321,11 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             }
             options.key_block_size = size as u32;
         }
-        "DATA DIRECTORY" | "INDEX DIRECTORY" => context.warn(1618, format!("<{}> option ignored", option.name)),
+        "DATA DIRECTORY" | "INDEX DIRECTORY" if context.settings.sql_mode.has(SqlMode::NO_DIR_IN_CREATE) => {
+            context.warn(1618, format!("<{}> option ignored", option.name));
+        }
+        "DATA DIRECTORY" => rest.data_directory = true,
+        "INDEX DIRECTORY" => rest.index_directory = true,
         "TABLESPACE" => {
             if !text.eq_ignore_ascii_case("innodb_file_per_table") {
                 return Err(Error::unsupported("general tablespaces"));
@@ -392,22 +453,21 @@ fn level(option: &TableOption, text: &str, options: &mut TableOptions) -> Result
 }
 
 /// Rows are stored as DYNAMIC, whatever the statement wants; another format is answered with a warning.
-fn row_format(context: &Context<'_>, text: &str) -> RowFormat {
+fn row_format(context: &Context<'_>, text: &str) -> Result<RowFormat> {
     let format = match text.to_ascii_uppercase().as_str() {
         "DEFAULT" => RowFormat::Default,
         "DYNAMIC" => RowFormat::Dynamic,
         "COMPACT" => RowFormat::Compact,
         "REDUNDANT" => RowFormat::Redundant,
         "COMPRESSED" => RowFormat::Compressed,
-        _ => {
-            context.warn(1478, format!("InnoDB: ROW_FORMAT={text} is unknown; assuming ROW_FORMAT=DYNAMIC."));
-            RowFormat::Default
-        }
+        // MariaDB's PAGE is no format of InnoDB's either.
+        "FIXED" | "PAGE" => RowFormat::Fixed,
+        _ => return Err(Error::syntax(text, 1)),
     };
     if matches!(format, RowFormat::Compact | RowFormat::Redundant) {
         context.warn(1478, format!("InnoDB: ROW_FORMAT={text} is stored as DYNAMIC."));
     }
-    format
+    Ok(format)
 }
 
 /// Whether `innodb_encrypt_tables` lets the table be as it asks.

@@ -102,7 +102,7 @@ pub fn create_sequence(context: &Context<'_>, create: &CreateSequence) -> Result
     }
     let home = engine.database(database).ok_or_else(|| Error::unknown_database(database))?;
     let mut table_options = TableOptions { collation: home.collation, ..options::new_options(context) };
-    options::apply(context, &create.options, &mut table_options)?;
+    options::apply(context, &create.options, &mut table_options)?.check_new(context, name, create.temporary)?;
     options::check_encryption(&table_options, &context.instance.variables.text("innodb_encrypt_tables"))?;
     if !sequences::has_option(&table_options) {
         table_options.create_options.insert(0, (OPTION.into(), "1".into()));

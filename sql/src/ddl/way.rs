@@ -3,21 +3,22 @@
 //! ```text
 //! way        what changes                                              ALGORITHM              LOCK
 //! Instant    options, defaults, comments, names, foreign keys          INSTANT INPLACE COPY   any
-//!            types whose values are stored alike: a longer VARCHAR     INSTANT INPLACE COPY   any
+//!            types whose values are stored alike: a longer VARCHAR,    INSTANT INPLACE COPY   any
+//!            utf8mb4 for utf8mb3, collations of columns without index  INSTANT INPLACE COPY   any
 //!            columns come and go with another row version              INSTANT                any
 //! InPlace    indexes are built beside the rows                                 INPLACE COPY   any
 //!            indexes are dropped                                               INPLACE COPY   any
 //! Rebuild    columns come, go or move, NULL or NOT NULL, encryption,           INPLACE        any
-//!            FORCE, and rows keep their keys                                           COPY   SHARED EXCLUSIVE
-//!            another clustered index, a new AUTO_INCREMENT column,             INPLACE COPY   SHARED EXCLUSIVE
+//!            FORCE, another clustered index                                            COPY   SHARED EXCLUSIVE
+//!            a new AUTO_INCREMENT column,                                      INPLACE COPY   SHARED EXCLUSIVE
 //!            any of the above where there are partitions
 //! Copy       values get another type, generated columns another expression, rows       COPY   SHARED EXCLUSIVE
-//!            are held to a CHECK constraint
+//!            are held to a CHECK constraint, no column tells the rows apart any more
 //! ```
 //!
 //! ALGORITHM and LOCK are promises that a statement asks for: a statement that needs more than it allows itself is refused
 //! (1845, 1846), and ALGORITHM=COPY copies. Without LOCK others may do what they can: write while indexes are built and
-//! while rows are written anew under their keys, read while other rows are copied. At its beginning and at its end every
+//! while rows are written anew, read while they are copied. At its beginning and at its end every
 //! statement has the table alone, for moments. Foreign keys whose rows are checked keep everybody out, since their parents
 //! have to stay as they are. ALGORITHM=INPLACE means what it means in MySQL: the engine does it by itself, if need be in a
 //! new file. So columns that come and go at once do not where INPLACE or COPY is written.
@@ -27,7 +28,8 @@
 
 use std::sync::Arc;
 
-use storage::schema::{Row, TableDefinition};
+use format::value::ColumnType;
+use storage::schema::{IndexDefinition, Row, TableDefinition};
 use storage::{Alteration, ColumnSource, NotInstant, Others, Table};
 
 use super::change::Change;
@@ -37,6 +39,9 @@ use super::{Context, Outcome, bare};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
 use crate::executor::change::entry_text;
+
+/// Why most of what takes a copy takes one.
+const CHANGES_TYPES: &str = "Cannot change column type INPLACE";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
@@ -102,8 +107,8 @@ impl Asked {
     }
 
     /// Whether a statement that could go this way may, and by which it goes. `checks_rows`: for new foreign keys; `waiting`:
-    /// why nobody may write meanwhile.
-    fn allow(&self, way: Way, checks_rows: bool, waiting: Option<&str>) -> Result<Way> {
+    /// why nobody may write meanwhile, `copying`: why it takes a copy, if it takes one.
+    fn allow(&self, way: Way, checks_rows: bool, waiting: Option<&str>, copying: &str) -> Result<Way> {
         let refused = |what: &str, reason: Option<&str>, instead: &str| {
             Err(match reason {
                 Some(reason) => {
@@ -120,11 +125,11 @@ impl Asked {
             | (Some(Algorithm::InPlace | Algorithm::NoCopy), Way::InPlace { .. })
             | (Some(Algorithm::InPlace), Way::Rebuild) => {}
             (Some(Algorithm::Instant), Way::Copy) => {
-                return refused(
-                    "ALGORITHM=INSTANT",
-                    Some("Need to rebuild the table to change column type"),
-                    "ALGORITHM=COPY",
-                );
+                let reason = match copying {
+                    CHANGES_TYPES => "Need to rebuild the table to change column type",
+                    other => other,
+                };
+                return refused("ALGORITHM=INSTANT", Some(reason), "ALGORITHM=COPY");
             }
             (Some(Algorithm::Instant), _) => {
                 return refused("ALGORITHM=INSTANT", None, "ALGORITHM=COPY/INPLACE");
@@ -133,10 +138,10 @@ impl Asked {
                 return refused("ALGORITHM=NOCOPY", None, "ALGORITHM=INPLACE");
             }
             (Some(Algorithm::InPlace), Way::Copy) => {
-                return refused("ALGORITHM=INPLACE", Some("Cannot change column type INPLACE"), "ALGORITHM=COPY");
+                return refused("ALGORITHM=INPLACE", Some(copying), "ALGORITHM=COPY");
             }
             (Some(Algorithm::NoCopy), Way::Copy) => {
-                return refused("ALGORITHM=NOCOPY", Some("Cannot change column type INPLACE"), "ALGORITHM=COPY");
+                return refused("ALGORITHM=NOCOPY", Some(copying), "ALGORITHM=COPY");
             }
         }
         // A copy that is asked for is one, whatever would do.
@@ -186,7 +191,7 @@ impl Change {
             // Expressions see the zeros of a number.
             let has_other_zeros = old.zerofill != column.zerofill
                 && self.definition.columns.iter().any(|column| column.generated.is_some());
-            if !column.ty.keeps_values_of(&old.ty)
+            if !(column.ty.keeps_values_of(&old.ty) || self.keeps_text(table, *ordinal, &column.ty))
                 || has_other_zeros
                 || old.generated != column.generated
                 || takes_a_name
@@ -198,7 +203,7 @@ impl Change {
                 way = way.max(Way::Rebuild);
             }
         }
-        if self.converts || self.holds_rows {
+        if self.holds_rows {
             way = Way::Copy;
         }
         if (!at_once && !self.has_same_columns(table))
@@ -208,6 +213,25 @@ impl Change {
             way = way.max(Way::Rebuild);
         }
         way
+    }
+
+    /// Whether a text gets another character set or collation and is stored as before, in a column whose order nothing
+    /// depends on.
+    fn keeps_text(&self, table: &Table, old: usize, ty: &ColumnType) -> bool {
+        let ordered = |indexes: &[IndexDefinition], column: usize| {
+            indexes.iter().flat_map(|index| &index.parts).any(|part| part.column == column)
+        };
+        let was = table.definition();
+        let is = self.sources.iter().position(|source| *source == Source::Old(old));
+        ty.keeps_texts_of(&table.columns[old].ty)
+            && !table.is_partitioned()
+            && !ordered(&was.indexes, old)
+            && is.is_some_and(|is| !ordered(&self.definition.indexes, is))
+            && [&was, &self.definition].iter().all(|of| {
+                of.partitioning.is_none()
+                    && of.checks.is_empty()
+                    && of.columns.iter().all(|column| column.generated.is_none())
+            })
     }
 
     /// Whether rows that exist get numbers, which depend on each other.
@@ -225,9 +249,19 @@ impl Change {
         match way {
             Way::Instant | Way::InPlace { .. } => None,
             Way::Rebuild if self.numbers_rows(table) => Some("Adding an auto-increment column requires a lock"),
-            Way::Rebuild if !alteration.keeps_keys() => Some("Rows are copied while nobody else writes to the table"),
+            Way::Rebuild if !alteration.copies_beside() => {
+                Some("Rows are copied while nobody else writes to the table")
+            }
             Way::Rebuild => None,
-            Way::Copy => Some("Cannot change column type INPLACE"),
+            Way::Copy => Some(self.copying(alteration)),
+        }
+    }
+
+    /// Why the engine does not do by itself what takes a copy.
+    fn copying(&self, alteration: &Alteration<'_>) -> &'static str {
+        match alteration.drops_key() {
+            true => "Dropping a primary key is not allowed without also adding a new primary key",
+            false => CHANGES_TYPES,
         }
     }
 
@@ -292,7 +326,7 @@ pub fn perform(
     let way_of = |alteration: &Alteration<'_>| {
         let mut way = change.way(&table, alteration.columns.is_some());
         if !alteration.keeps_order() {
-            way = way.max(Way::Rebuild);
+            way = way.max(if alteration.drops_key() { Way::Copy } else { Way::Rebuild });
         }
         let builds = alteration.indexes_to_build() > 0;
         let shown = table.indexes.iter().filter(|index| !index.is_hidden()).count();
@@ -317,7 +351,7 @@ pub fn perform(
     let reads_rows = !matches!(way, Way::Instant | Way::InPlace { builds: false });
     let checks_rows = reads_rows && alteration.checks_foreign_keys();
     let waiting = change.waiting(way, &table, &alteration);
-    let way = asked.allow(way, checks_rows, waiting)?;
+    let way = asked.allow(way, checks_rows, waiting, change.copying(&alteration))?;
     alteration.others = asked.others(way, waiting);
     let copied = match way {
         Way::Instant | Way::InPlace { .. } => {

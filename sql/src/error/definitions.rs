@@ -110,6 +110,10 @@ impl Error {
         Error::new(1478, b"HY000", text)
     }
 
+    pub fn without_this_option(table: &str) -> Error {
+        Error::new(1031, b"HY000", format!("Table storage engine for '{table}' doesn't have this option"))
+    }
+
     /// CAST ... AS ... ARRAY where it may not stand.
     pub fn array_outside_of_index() -> Error {
         Error::unsupported(

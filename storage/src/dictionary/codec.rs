@@ -286,6 +286,7 @@ pub fn write_options(facts: &TableFacts) -> Vec<u8> {
         RowFormat::Compact => 2,
         RowFormat::Redundant => 3,
         RowFormat::Compressed => 4,
+        RowFormat::Fixed => 5,
     });
     out.u32(options.key_block_size);
     out.u16(options.collation.0);
@@ -366,6 +367,7 @@ pub fn read_options(bytes: &[u8]) -> Result<TableFacts> {
         2 => RowFormat::Compact,
         3 => RowFormat::Redundant,
         4 => RowFormat::Compressed,
+        5 => RowFormat::Fixed,
         _ => return Err(damaged()),
     };
     let key_block_size = from.u32()?;

@@ -8,8 +8,8 @@
 //!   import     the same, filled from files that lie under the names of the old ones, see `import`
 //! ```
 //!
-//! While indexes are built others may read and write the table (`beside`), and while rows are copied if these keep their
-//! clustered keys. Otherwise others may read it then.
+//! While indexes are built others may read and write the table (`beside`), and while rows are copied unless they lose their
+//! clustered key, or are divided into partitions. Otherwise others may read it then.
 //!
 //! Either is one [`Ddl`] for the whole statement: columns, indexes, foreign keys (of this table and of those that refer
 //! to it), options, the table's name, and the next AUTO_INCREMENT value.
@@ -159,13 +159,21 @@ impl Alteration<'_> {
         order.first().is_some_and(|first| self.origin(first) == Some(0))
     }
 
-    /// Whether rows that are copied keep their clustered keys, so that others may change them meanwhile. The caller must know
-    /// whether what [`copy`](Self::copy) makes of a row depends on that row alone.
-    pub fn keeps_keys(&self) -> bool {
+    /// Whether the rows lose the columns that told them apart: then each gets a number.
+    pub fn drops_key(&self) -> bool {
+        let order = dictionary::index_order(&self.definition);
+        !self.old.has_row_id() && order.first().is_some_and(|first| first.parts.is_empty())
+    }
+
+    /// Whether others may change rows while they are copied. The caller must know whether what [`copy`](Self::copy) makes of
+    /// a row depends on that row alone.
+    pub fn copies_beside(&self) -> bool {
+        !self.old.is_partitioned() && self.definition.partitioning.is_none() && !self.drops_key()
+    }
+
+    /// Whether rows that are copied keep their clustered keys.
+    fn keeps_keys(&self) -> bool {
         let (old, definition) = (&self.old, &self.definition);
-        if old.is_partitioned() || definition.partitioning.is_some() {
-            return false;
-        }
         let was = |column: usize| match &self.column_origins {
             Some(origins) => origins.get(column).copied().flatten(),
             None => old.columns.iter().position(|one| same_name(&one.name, &definition.columns[column].name)),
@@ -422,7 +430,7 @@ impl Alteration<'_> {
         let mut trx = reader(&wait.interrupt);
         trx.open_view(&inner.registry);
         let others = self.others();
-        let mut beside = (others == Others::Write && self.keeps_keys()).then(|| Rebuild::begin(inner, old, &new));
+        let mut beside = (others == Others::Write && self.copies_beside()).then(|| Rebuild::begin(inner, old, &new));
         if others != Others::Wait {
             self.locked.open(beside.is_none());
         }
@@ -448,7 +456,10 @@ impl Alteration<'_> {
                 count
             }
         };
-        drop(trx);
+        match &mut beside {
+            Some(beside) if !self.keeps_keys() => beside.follow_moves(inner, trx),
+            _ => drop(trx),
+        }
         if let Some(beside) = &mut beside {
             beside.catch_up(inner, &mut map, wait)?;
         }

@@ -19,7 +19,8 @@ use super::locked::LockedTables;
 use super::{Inner, RowMap, TrxOptions};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
-use crate::row::{self, KeyLog, RowLog, Suspects, Unsettled};
+use crate::row::{self, Key, KeyLog, Moves, RowLog, Suspects, Unsettled};
+use crate::schema::Row;
 use crate::scratch::SCRATCH_FILE_PREFIX;
 use crate::transaction::Transaction;
 
@@ -97,6 +98,8 @@ pub(super) struct Rebuild<'t> {
     log: Arc<KeyLog>,
     unsettled: Unsettled,
     suspects: Suspects,
+    /// Where rows went, if their keys in the new table are others.
+    moves: Option<Moves>,
     /// Rows that came since the snapshot, less those that went.
     rows: i64,
 }
@@ -116,7 +119,12 @@ impl<'t> Rebuild<'t> {
         let log = Arc::new(KeyLog::new(old, disk, path, bytes_max));
         old.row_log_place().begin(log.clone());
         let (unsettled, suspects) = (Unsettled::default(), Suspects::default());
-        Rebuild { old, new, log, unsettled, suspects, rows: 0 }
+        Rebuild { old, new, log, unsettled, suspects, moves: None, rows: 0 }
+    }
+
+    /// Rows have other keys in the new table, which this transaction's view has filled.
+    pub(super) fn follow_moves(&mut self, inner: &Inner, snapshot: Transaction) {
+        self.moves = Some(Moves::new(snapshot, inner.store.config().online_log_bytes_max));
     }
 
     /// An error if the log is not whole.
@@ -124,27 +132,51 @@ impl<'t> Rebuild<'t> {
         self.log.check()
     }
 
-    /// Brings the new table up to what is committed by now; returns the bytes that were read for it.
-    fn apply(&mut self, inner: &Inner, map: &mut Option<&mut RowMap<'_>>, wait: &TrxOptions) -> Result<u64> {
-        let (context, new) = (inner.context(), self.new);
+    /// Brings the new table up to what is committed by now; returns the bytes that were read for it. `is_last`: two rows
+    /// that want one place are duplicates.
+    fn apply(
+        &mut self,
+        inner: &Inner,
+        map: &mut Option<&mut RowMap<'_>>,
+        wait: &TrxOptions,
+        is_last: bool,
+    ) -> Result<u64> {
+        let (context, old, new) = (inner.context(), self.old, self.new);
         let mut rows = Rows::new(new);
-        let (suspects, count) = (&mut self.suspects, &mut self.rows);
-        let bytes = self.log.apply(&context, self.old, &wait.interrupt, &mut self.unsettled, &mut |key, row| {
-            let mapped = match (&mut *map, row) {
-                (Some(map), Some(row)) => map(row)?,
-                _ => None,
+        let (suspects, moves, count) = (&mut self.suspects, &mut self.moves, &mut self.rows);
+        let bytes = self.log.apply(&context, old, &wait.interrupt, &mut self.unsettled, &mut |key, row| {
+            let mapped = mapped(map, row)?;
+            let values = values_of(new, row, &mapped, map.is_none());
+            let Some(moves) = moves else {
+                if let (Some(values), Some(row)) = (&values, row) {
+                    rows.set_values(inner, values, row.row_id)?;
+                }
+                *count += row::replace_built(&context, new, key, values.map(|_| &rows.record), suspects)?;
+                return Ok(true);
             };
-            let values: Option<Vec<Option<&[u8]>>> = match (row, &mapped) {
-                (None, _) => None,
-                (Some(_), Some(mapped)) => Some(mapped.iter().map(|value| value.as_deref()).collect()),
-                (Some(row), None) if map.is_none() => Some((0..new.columns.len()).map(|at| row.get(at)).collect()),
-                (Some(_), None) => None,
+            let was = match moves.place(old, key)? {
+                Some(place) => place,
+                None => first_place(moves, inner, (old, new), key, map)?,
             };
-            if let (Some(values), Some(row)) = (&values, row) {
-                rows.set_values(inner, values, row.row_id)?;
+            let becomes = values.as_ref().map(|values| row::key_of_values(new, values));
+            if was != becomes {
+                if let Some(was) = &was {
+                    *count += row::replace_built_at(&context, new, was, None, suspects)?;
+                }
+                moves.set_place(old, key, None)?;
             }
-            *count += row::replace_built(&context, new, key, values.map(|_| &rows.record), suspects)?;
-            Ok(())
+            let (Some(values), Some(row), Some(becomes)) = (values, row, becomes) else { return Ok(true) };
+            if was.as_ref() != Some(&becomes) && row::is_built(&context, new, &becomes)? {
+                if is_last {
+                    rows.set_values(inner, &values, row.row_id)?;
+                    return Err(row::duplicate_rows(new, 0, &rows.record)?);
+                }
+                return Ok(false);
+            }
+            rows.set_values(inner, &values, row.row_id)?;
+            *count += row::replace_built_at(&context, new, &becomes, Some(&rows.record), suspects)?;
+            moves.set_place(old, key, Some(becomes))?;
+            Ok(true)
         })?;
         self.suspects.recheck(&context, new)?;
         Ok(bytes)
@@ -158,7 +190,7 @@ impl<'t> Rebuild<'t> {
         wait: &TrxOptions,
     ) -> Result<()> {
         for _ in 0..ROUNDS_MAX {
-            if self.apply(inner, map, wait)? <= LAST_ROUND_KEY_BYTES {
+            if self.apply(inner, map, wait, false)? <= LAST_ROUND_KEY_BYTES {
                 break;
             }
         }
@@ -167,7 +199,11 @@ impl<'t> Rebuild<'t> {
 
     /// Nobody appends any more: brings the new table up to date, and tells whether it can be what it is to be.
     pub(super) fn finish(&mut self, inner: &Inner, map: &mut Option<&mut RowMap<'_>>, wait: &TrxOptions) -> Result<()> {
-        self.apply(inner, map, wait)?;
+        self.apply(inner, map, wait, false)?;
+        // Whoever wants a place that another has had until now finds it free.
+        if self.moves.is_some() && !self.unsettled.is_empty() {
+            self.apply(inner, map, wait, true)?;
+        }
         if let Some(error) = self.suspects.duplicate(self.new)? {
             return Err(error);
         }
@@ -179,6 +215,41 @@ impl<'t> Rebuild<'t> {
         self.new.state.rows.store(rows.saturating_add_signed(self.rows), Ordering::Relaxed);
         Ok(())
     }
+}
+
+/// What the statement makes of a row; None = there is none, or it stays as it is.
+fn mapped(map: &mut Option<&mut RowMap<'_>>, row: Option<&Row>) -> Result<Option<Vec<Option<Vec<u8>>>>> {
+    match (map, row) {
+        (Some(map), Some(row)) => map(row),
+        _ => Ok(None),
+    }
+}
+
+/// The values of a row in the new table. `stays`: rows stay as they are.
+fn values_of<'v>(
+    new: &row::Table,
+    row: Option<&'v Row>,
+    mapped: &'v Option<Vec<Option<Vec<u8>>>>,
+    stays: bool,
+) -> Option<Vec<Option<&'v [u8]>>> {
+    match (row, mapped) {
+        (Some(_), Some(mapped)) => Some(mapped.iter().map(|value| value.as_deref()).collect()),
+        (Some(row), None) if stays => Some((0..new.columns.len()).map(|at| row.get(at)).collect()),
+        _ => None,
+    }
+}
+
+/// Where a row is in the new table that nobody has looked at since that was filled.
+fn first_place(
+    moves: &mut Moves,
+    inner: &Inner,
+    (old, new): (&row::Table, &row::Table),
+    key: &Key<'_>,
+    map: &mut Option<&mut RowMap<'_>>,
+) -> Result<Option<Box<[u8]>>> {
+    let first = moves.first_version(&inner.context_of(old), old, key)?;
+    let mapped = mapped(map, first.as_ref())?;
+    Ok(values_of(new, first.as_ref(), &mapped, map.is_none()).map(|values| row::key_of_values(new, &values)))
 }
 
 impl LockedTables<'_> {

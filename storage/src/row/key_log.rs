@@ -8,9 +8,9 @@
 //!   transaction
 //! ```
 //!
-//! Rows keep their clustered key. So a key is enough: whoever catches up reads the row in the old table as it is by then, and
-//! makes the row of the new table like it, whatever it was before. What a row became in between does not matter, nor
-//! which row version it had, nor where its long values were.
+//! A key is enough: whoever catches up reads the row in the old table as it is by then, and makes the row of the new table
+//! like it, whatever it was before. What a row became in between does not matter, nor which row version it had, nor where
+//! its long values were. Where rows have another key in the new table, [`Moves`] knows which one.
 //!
 //! Only what is committed is taken over. A view is opened after the keys were taken from the log:
 //!
@@ -30,16 +30,18 @@
 //! a key       .   for each field of the clustered key: 2 bytes its length, then the bytes
 //! ```
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use format::ids::{RollPtr, TrxId};
 use format::page::index::SearchMode;
-use format::record::{FieldData, RecordBuffer, is_deleted};
-use rustc_hash::FxHashSet;
+use format::record::{FieldData, RecordBuffer, compare_value, is_deleted};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::change_log::ChangeLog;
-use super::entry::{Key, damaged, version_of_record};
+use super::entry::{Key, damaged, hash_key, version_of_record, version_of_values};
 use super::fill::fill;
+use super::get::get;
 use super::log_blocks::LogBlocks;
 use super::remove::{find_version, free_long_values, remove_clustered};
 use super::row_log::{self, Suspects, each_change};
@@ -47,9 +49,9 @@ use super::{Buffers, Context, Scratch, Table, secondary};
 use crate::error::{Error, Result};
 use crate::io::Disk;
 use crate::lock::Interrupt;
-use crate::schema::{ColumnSet, Row};
+use crate::schema::{ColumnSet, ReadMode, Row};
 use crate::store::Store;
-use crate::transaction::ReadView;
+use crate::transaction::{ReadView, Transaction};
 
 /// The log of a table whose rows are written anew.
 pub struct KeyLog {
@@ -59,12 +61,24 @@ pub struct KeyLog {
     blocks: LogBlocks,
 }
 
+/// Where rows are in a new table whose clustered index is another. Two rows may want one place for a while, since they are
+/// caught up with at different times: the second of them waits until the first has left it, or is a duplicate in the end.
+pub struct Moves {
+    /// Sees the rows that the new table was filled with: a row that is looked at for the first time is where that says.
+    snapshot: Transaction,
+    /// By hash: the key of a row in the old table, and in the new one; None = it is not there.
+    places: FxHashMap<u64, Vec<(Box<[u8]>, Option<Box<[u8]>>)>>,
+    /// What they take, less than `bytes_max`.
+    bytes: u64,
+    bytes_max: u64,
+}
+
 /// Keys of rows that open transactions had changed when they were looked at: a transaction's id, then the key.
 #[derive(Default)]
 pub struct Unsettled(Vec<u8>);
 
-/// Is shown a row by its key as it is now; None = there is none.
-pub type CatchUp<'a> = dyn FnMut(&Key<'_>, Option<&Row>) -> Result<()> + 'a;
+/// Is shown a row by its key as it is now; None = there is none. False = it has to be shown again at the next call.
+pub type CatchUp<'a> = dyn FnMut(&Key<'_>, Option<&Row>) -> Result<bool> + 'a;
 
 impl KeyLog {
     /// An empty log of this table. `path` is the name of the file that may be needed.
@@ -212,6 +226,48 @@ fn show_row(
     show: &mut CatchUp<'_>,
 ) -> Result<()> {
     ctx.store.check_headroom()?;
+    let key = decode_key(bytes)?;
+    let rows = table.rows();
+    let (page, position) = rows.find(ctx.store, &key, SearchMode::LessOrEqual)?;
+    let origin = usize::from(position.origin);
+    let mut keep = |writer: TrxId| unsettled.0.extend_from_slice(&[&writer.to_bytes()[..], bytes].concat());
+    let is_done = if position.matched {
+        let writer = rows.leaf.trx_id(&page, origin).map_err(damaged)?;
+        if !view.sees(writer) {
+            keep(writer);
+            return Ok(());
+        }
+        if is_deleted(&page, origin) {
+            drop(page);
+            show(&key, None)?
+        } else {
+            let mut row = Row::new();
+            fill(ctx, table, &page, origin, &ColumnSet::first(table.columns.len()), &mut row)?;
+            drop(page);
+            show(&key, Some(&row))?
+        }
+    } else {
+        drop(page);
+        show(&key, None)?
+    };
+    if !is_done {
+        // Every view sees this writer.
+        keep(TrxId(0));
+    }
+    Ok(())
+}
+
+/// A key as the log has it.
+fn encode_key(parts: &[Option<&[u8]>]) -> Box<[u8]> {
+    let mut bytes = Vec::new();
+    for part in parts.iter().flatten() {
+        bytes.extend_from_slice(&(part.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(part);
+    }
+    bytes.into()
+}
+
+fn decode_key(bytes: &[u8]) -> Result<Key<'_>> {
     let mut key = Key::new();
     let mut rest = bytes;
     while let Some((length, behind)) = rest.split_first_chunk() {
@@ -220,26 +276,94 @@ fn show_row(
         key.push(Some(part));
         rest = behind;
     }
-    let rows = table.rows();
-    let (page, position) = rows.find(ctx.store, &key, SearchMode::LessOrEqual)?;
-    let origin = usize::from(position.origin);
-    if !position.matched {
-        drop(page);
-        return show(&key, None);
+    Ok(key)
+}
+
+impl Moves {
+    /// `snapshot` is what the new table was filled with.
+    pub fn new(snapshot: Transaction, bytes_max: u64) -> Moves {
+        Moves { snapshot, places: FxHashMap::default(), bytes: 0, bytes_max }
     }
-    let writer = rows.leaf.trx_id(&page, origin).map_err(damaged)?;
-    if !view.sees(writer) {
-        unsettled.0.extend_from_slice(&[&writer.to_bytes()[..], bytes].concat());
-        return Ok(());
+
+    /// The row of this key in the old table as it was when the new one was filled; None = there was none.
+    pub fn first_version(&mut self, ctx: &Context<'_>, old: &Table, key: &Key<'_>) -> Result<Option<Row>> {
+        let (columns, mut row) = (ColumnSet::first(old.columns.len()), Row::new());
+        let found = get(ctx, &mut self.snapshot, old, 0, key, ReadMode::Consistent, &columns, &mut row)?;
+        Ok(found.then_some(row))
     }
-    if is_deleted(&page, origin) {
-        drop(page);
-        return show(&key, None);
+
+    /// Where the row of this key in the old table is in the new one, if that was said before: Some(None) = nowhere.
+    pub fn place(&self, old: &Table, key: &Key<'_>) -> Result<Option<Option<Box<[u8]>>>> {
+        for (own, place) in self.places.get(&hash_of(old, key)).into_iter().flatten() {
+            if is_same(old, &decode_key(own)?, key) {
+                return Ok(Some(place.clone()));
+            }
+        }
+        Ok(None)
     }
-    let mut row = Row::new();
-    fill(ctx, table, &page, origin, &ColumnSet::first(table.columns.len()), &mut row)?;
-    drop(page);
-    show(&key, Some(&row))
+
+    /// Says where the row of this key is from now on.
+    pub fn set_place(&mut self, old: &Table, key: &Key<'_>, place: Option<Box<[u8]>>) -> Result<()> {
+        let known = self.places.entry(hash_of(old, key)).or_default();
+        self.bytes +=
+            (place.as_ref().map_or(0, |place| place.len()) + size_of::<(Box<[u8]>, Option<Box<[u8]>>)>()) as u64;
+        let mut at = None;
+        for (number, (own, _)) in known.iter().enumerate() {
+            if is_same(old, &decode_key(own)?, key) {
+                at = Some(number);
+            }
+        }
+        match at {
+            Some(at) => known[at].1 = place,
+            None => known.push((encode_key(key), place)),
+        }
+        match self.bytes > self.bytes_max {
+            true => Err(Error::RowLogFull { index: old.indexes[0].name.clone() }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Of keys that compare equal the hash is one.
+fn hash_of(table: &Table, key: &Key<'_>) -> u64 {
+    hash_key(&table.rows().leaf, key)
+}
+
+fn is_same(table: &Table, one: &Key<'_>, other: &Key<'_>) -> bool {
+    let fields = table.rows().leaf.fields();
+    fields
+        .iter()
+        .zip(one.iter().zip(other.iter()))
+        .all(|(field, (one, other))| compare_value(field, *one, *other) == Ordering::Equal)
+}
+
+/// The key of a row of these values in a table.
+pub fn key_of_values(table: &Table, values: &[Option<&[u8]>]) -> Box<[u8]> {
+    let mut version = Vec::new();
+    version_of_values(table, values, &[0; 6], &mut version);
+    let part = |part: &FieldData<'_>| match part {
+        FieldData::Bytes(bytes) => Some(bytes.to_vec()),
+        _ => None,
+    };
+    let parts: Vec<Option<Vec<u8>>> = version[..table.key_fields()].iter().map(part).collect();
+    encode_key(&parts.iter().map(|part| part.as_deref()).collect::<Vec<_>>())
+}
+
+/// Whether a table that only its builder knows has a row of this key.
+pub fn is_built(ctx: &Context<'_>, table: &Table, key: &[u8]) -> Result<bool> {
+    let (_page, position) = table.rows().find(ctx.store, &decode_key(key)?, SearchMode::LessOrEqual)?;
+    Ok(position.matched)
+}
+
+/// [`replace_built`] of a key as [`key_of_values`] has it.
+pub fn replace_built_at(
+    ctx: &Context<'_>,
+    table: &Table,
+    key: &[u8],
+    record: Option<&RecordBuffer>,
+    suspects: &mut Suspects,
+) -> Result<i64> {
+    replace_built(ctx, table, &decode_key(key)?, record, suspects)
 }
 
 fn look(interrupt: &Interrupt) -> Result<()> {

@@ -101,7 +101,7 @@ pub use delete::delete;
 pub use entry::{Key, build_entry, empty_reference, move_out, unique_key_hash, version_of_record, version_of_values};
 pub use get::get;
 pub use insert::insert;
-pub use key_log::{CatchUp, KeyLog, Unsettled, replace_built};
+pub use key_log::{CatchUp, KeyLog, Moves, Unsettled, is_built, key_of_values, replace_built, replace_built_at};
 pub use lock::lock_auto_increment;
 pub use locked::{StoredKey, locked_key};
 pub use postings::{Posting, Wanted, identity_of_key, postings};

@@ -406,6 +406,8 @@ pub enum RowFormat {
     Compact,
     Redundant,
     Compressed,
+    /// MyISAM's: what is written, and no more.
+    Fixed,
 }
 
 /// ATOMIC_WRITES, MariaDB's attribute of a table: whether its pages are written in single untorn writes.

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use format::fulltext::Tokenizer;
 use storage::io::sim::{Random, SimDisk};
 use storage::{
-    ColumnSet, Error, IndexDefinition, Interrupt, Isolation, Kill, ReadMode, Relatives, Row, ScanRange, Scheduler, Trx,
-    TrxOptions,
+    Alteration, ColumnSet, Error, IndexDefinition, Interrupt, Isolation, Kill, ReadMode, Relatives, Row, ScanRange,
+    Scheduler, Trx, TrxOptions,
 };
 
-use super::{COLUMNS, ID, Rows, World, array_index, index, is_taken_in, seeds, values_of};
+use super::{COLUMNS, ID, Rows, World, array_index, definition, index, is_taken_in, seeds, values_of};
 
 /// The indexes that a table of this test has from the beginning.
 const OWN_INDEXES: usize = 6;
@@ -117,13 +117,12 @@ fn some_indexes(random: &mut Random) -> Vec<IndexDefinition> {
 }
 
 impl World {
-    /// Drops what an earlier build has made, and builds some indexes while the world goes on: beside the rows, or with the
-    /// rows in another file.
-    fn build(self, rebuilds: bool) -> World {
+    /// Changes the table while the world goes on. None: the power has failed.
+    fn beside<T>(
+        self,
+        statement: impl FnOnce(Alteration<'_>) -> storage::Result<T>,
+    ) -> (World, Option<(Between, storage::Result<T>)>) {
         let mut world = self;
-        let maps = world.random.chance(2);
-        let indexes = some_indexes(&mut world.random);
-        let is_unique = indexes.iter().any(|index| &*index.name == "q");
         let between = Between {
             steps: 20 + world.random.below(300),
             kill_at: if world.random.chance(8) { world.random.below(100) } else { u64::MAX },
@@ -136,30 +135,41 @@ impl World {
         let interrupt = Arc::new(Interrupt::scheduled(scheduler));
         *going.interrupt.lock().unwrap() = Some(interrupt.clone());
         let wait = TrxOptions { interrupt, ..TrxOptions::default() };
-        let built = engine.lock_definitions(&[("d", "t")], Relatives::Alone, &wait).and_then(|locked| {
-            let mut alteration = locked.alter("d", "t")?;
-            alteration.definition.indexes.truncate(OWN_INDEXES);
-            alteration.definition.indexes.extend(indexes.iter().cloned());
-            if !rebuilds {
-                return alteration.in_place();
-            }
-            assert!(alteration.keeps_keys(), "others may write");
-            let mut map = |row: &Row| Ok(Some(values_of(row)));
-            let (table, _) = alteration.copy(if maps { Some(&mut map) } else { None }, None)?;
-            Ok(table)
-        });
+        let locked = engine.lock_definitions(&[("d", "t")], Relatives::Alone, &wait);
+        let done = locked.and_then(|locked| statement(locked.alter("d", "t")?));
         drop(wait);
         drop(going.interrupt.lock().unwrap().take());
-        let (mut world, between) =
+        let (mut world, mut between) =
             Arc::into_inner(going).expect("the statement has ended").shared.into_inner().unwrap();
-        if let Some(disk) = between.crashed {
+        if let Some(disk) = between.crashed.take() {
             if let Some((trx, _)) = between.watcher {
                 std::mem::forget(trx);
             }
             drop(engine);
             world.crashed(disk);
-            return world;
+            return (world, None);
         }
+        (world, Some((between, done)))
+    }
+
+    /// Drops what an earlier build has made, and builds some indexes while the world goes on: beside the rows, or with the
+    /// rows in another file.
+    fn build(mut self, rebuilds: bool) -> World {
+        let maps = self.random.chance(2);
+        let indexes = some_indexes(&mut self.random);
+        let is_unique = indexes.iter().any(|index| &*index.name == "q");
+        let (mut world, ended) = self.beside(|mut alteration| {
+            alteration.definition.indexes.truncate(OWN_INDEXES);
+            alteration.definition.indexes.extend(indexes.iter().cloned());
+            if !rebuilds {
+                return alteration.in_place();
+            }
+            assert!(alteration.copies_beside(), "others may write");
+            let mut map = |row: &Row| Ok(Some(values_of(row)));
+            let (table, _) = alteration.copy(if maps { Some(&mut map) } else { None }, None)?;
+            Ok(table)
+        });
+        let Some((between, built)) = ended else { return world };
         let (at_first, at_last) = (between.at_first.unwrap_or(true), allows_one(&world.committed));
         match built {
             Ok(table) => {
@@ -184,6 +194,84 @@ impl World {
             world.open.drain(..).for_each(|open| open.trx.rollback().unwrap());
             world.engine().drop_index("d", "t", "q", &TrxOptions::default()).unwrap();
         }
+        world
+    }
+
+    /// Gives the table another clustered index while the world goes on, and its own again.
+    fn build_other_key(mut self) -> World {
+        // (a, id) and (u) tell the rows apart, (a) may not. NULL becomes a value that no other row has.
+        let key = [&[1, ID][..], &[2], &[1]][self.random.below(3) as usize];
+        let (text_key, number) = (self.text_key, |id: &[u8]| -> u32 {
+            match id.first_chunk() {
+                Some(bytes) if id.len() == 4 => u32::from_be_bytes(*bytes),
+                _ => std::str::from_utf8(&id[1..5]).unwrap().parse().unwrap(),
+            }
+        });
+        let filled = move |row: &Row| {
+            let mut values = values_of(row);
+            let own = 1000 + number(values[ID].as_ref().unwrap());
+            for column in key.iter().filter(|column| **column != ID) {
+                values[*column].get_or_insert_with(|| match column {
+                    1 => own.to_be_bytes().to_vec(),
+                    _ => own.to_string().into_bytes(),
+                });
+            }
+            values
+        };
+        let (mut world, ended) = self.beside(|mut alteration| {
+            let definition = &mut alteration.definition;
+            definition.indexes.truncate(OWN_INDEXES);
+            definition.indexes[0] = index("PRIMARY", true, key);
+            key.iter().for_each(|column| definition.columns[*column].nullable = false);
+            assert!(alteration.copies_beside(), "others may write");
+            let (table, _) = alteration.copy(Some(&mut |row: &Row| Ok(Some(filled(row)))), None)?;
+            Ok(table)
+        });
+        let Some((between, built)) = ended else { return world };
+        let (at_first, at_last) = (between.at_first.unwrap_or(true), allows_one(&world.committed));
+        if let Some((trx, _)) = between.watcher {
+            trx.rollback().unwrap();
+        }
+        match built {
+            Ok(table) => {
+                assert!(key != [1] || at_last, "two rows have one key");
+                let rows = table.state.rows.load(std::sync::atomic::Ordering::Relaxed);
+                assert!(rows == world.committed.len() as u64, "{rows} rows are counted");
+            }
+            Err(Error::DuplicateRows(rows)) => {
+                assert!(key == [1] && &*rows.index == "PRIMARY", "{rows:?}");
+                assert!(!at_first || !at_last, "a duplicate of nothing");
+            }
+            Err(Error::Interrupted) => assert!(between.kill_at < u64::MAX),
+            Err(Error::RowLogFull { .. }) => assert!(world.config.online_log_bytes_max == SHORT_LOG_BYTES),
+            Err(error) => panic!("{error}"),
+        }
+        let engine = world.engine().clone();
+        if engine.table("d", "t").unwrap().columns[key[0]].nullable {
+            world.check();
+            return world;
+        }
+        let report = engine.check().unwrap();
+        assert!(report.is_clean(), "{:#?}", report.errors);
+        world.open.drain(..).for_each(|open| open.trx.rollback().unwrap());
+        let committed = world.committed.clone();
+        let of = |id: &[u8]| if text_key { id.to_ascii_lowercase() } else { id.to_vec() };
+        let mut back = |row: &Row| {
+            let mut values = values_of(row);
+            let id = values[ID].clone().unwrap();
+            let expected = committed.get(&of(&id)).expect("a row that is there");
+            for column in key.iter().filter(|column| expected[**column].is_none()) {
+                values[*column] = None;
+            }
+            Ok(Some(values))
+        };
+        let (wait, names) = (TrxOptions::default(), [("d", "t")]);
+        let locked = engine.lock_definitions(&names, Relatives::Along, &wait).unwrap();
+        let mut alteration = locked.alter("d", "t").unwrap();
+        alteration.definition = definition(world.text_key, world.descends);
+        alteration.copy(Some(&mut back), None).unwrap();
+        drop(locked);
+        world.check();
         world
     }
 
@@ -245,6 +333,27 @@ fn build_worlds(most: u64, rebuilds: fn(&mut Random) -> bool) {
 #[test]
 fn indexes_are_built_beside_changes() {
     build_worlds(5000, |_| false);
+}
+
+#[test]
+fn tables_get_another_key_beside_changes() {
+    for seed in seeds(5000) {
+        println!("seed {seed}");
+        let mut world = World::new(seed, if seed % 2 == 0 { 4096 } else { 16384 });
+        if seed % 4 == 0 {
+            world.config.online_log_bytes_max = SHORT_LOG_BYTES;
+            world.restart();
+        }
+        for _ in 0..6 {
+            for _ in 0..world.random.below(150) {
+                world.step();
+            }
+            world = world.build_other_key();
+        }
+        world.restart();
+        while world.engine().step().unwrap() {}
+        world.check();
+    }
 }
 
 #[test]

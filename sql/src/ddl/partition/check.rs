@@ -76,6 +76,10 @@ pub fn settle(context: &Context<'_>, definition: &mut TableDefinition, by: &Part
         .map(|part| &part.options)
     {
         for (is_said, what) in [(options.data_directory, "DATA"), (options.index_directory, "INDEX")] {
+            if is_said && what == "INDEX" && context.settings.innodb_strict_mode {
+                context.warn(1478, "InnoDB: INDEX DIRECTORY is not supported");
+                return Err(Error::without_this_option(&definition.name));
+            }
             if is_said {
                 context.warn(1618, format!("<{what} DIRECTORY> option ignored"));
             }

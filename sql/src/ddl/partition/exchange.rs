@@ -65,8 +65,9 @@ fn check_alike(table: &Table, at: usize, other: &Table) -> Result<()> {
         });
     let same_indexes = table.indexes.len() == other.indexes.len()
         && table.indexes.iter().all(|own| {
+            // As in MySQL, which looks for the name as it is written.
             other.indexes.iter().any(|other| {
-                storage::same_name(&own.name, &other.name)
+                own.name == other.name
                     && own.parts == other.parts
                     && own.unique == other.unique
                     && own.primary == other.primary

@@ -219,5 +219,12 @@ pub fn json_as_column(found: &Json, column: &ColumnType, name: &str, context: &E
         _ => (Datum::Json(found.to_binary().into()), TypeInfo::json()),
     };
     let target = assign::Target { name, ty: column, nullable: true };
-    Ok(assign(value, &source, &target, AssignMode::Strict, 1, context)?.into_value())
+    Ok(match (assign(value, &source, &target, AssignMode::Strict, 1, context)?.into_value(), column) {
+        // A column of a table gets its zeros when it is stored.
+        (Value::Bytes(mut bytes), ColumnType::Binary { bytes: length }) => {
+            bytes.resize(*length as usize, 0);
+            Value::Bytes(bytes)
+        }
+        (value, _) => value,
+    })
 }
