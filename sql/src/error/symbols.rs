@@ -476,6 +476,7 @@ const SYMBOLS: &[(u16, &str)] = &[
     (4028, "ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN"),
     (4031, "ER_CLIENT_INTERACTION_TIMEOUT"),
     (4034, "ER_GIS_DIFFERENT_SRIDS_AGGREGATION"),
+    (4091, "ER_XA_TEMP_TABLE"),
 ];
 
 /// The symbol of an error that MySQL has, too.

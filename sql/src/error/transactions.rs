@@ -40,6 +40,11 @@ impl Error {
         Error::new(1399, b"XAE07", format!("{text} {state} state"))
     }
 
+    pub fn xa_temporary_table() -> Error {
+        let text = "Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON";
+        Error::new(4091, b"HY000", text)
+    }
+
     pub fn xaer_outside() -> Error {
         Error::new(1400, b"XAE09", "XAER_OUTSIDE: Some work is done outside global transaction")
     }

@@ -1,5 +1,7 @@
 //! Multi-valued indexes at work: which elements a condition asks for, and which keys a row has.
 
+use std::sync::Arc;
+
 use format::value::{ColumnType, Json, array};
 use storage::{Row, Table, identity_of_key};
 
@@ -58,14 +60,15 @@ pub fn keys(access: &ElementsAccess, context: &EvalContext<'_>, row: &dyn Fields
 }
 
 /// What tells a row from all others of its table: it has been read with the columns of its key.
-pub fn identity(table: &Table, row: &Row) -> Box<[u8]> {
+pub fn identity(table: &Arc<Table>, row: &Row) -> Box<[u8]> {
     let row_id = row.row_id.to_be_bytes();
     let key: Vec<Option<&[u8]>> = match table.has_row_id() {
         true => vec![Some(&row_id[2..])],
         false => table.indexes[0].parts.iter().map(|part| row.get(part.column)).collect(),
     };
     let mut identity = Vec::new();
-    identity_of_key(table, &key, &mut identity);
+    // Partitions have one form of keys, and the table above them has no trees.
+    identity_of_key(&table.files()[0], &key, &mut identity);
     identity.into()
 }
 

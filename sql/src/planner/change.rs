@@ -195,9 +195,6 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         Some(view) => view.table.clone(),
         None => open_stored(context, &insert.table, None, wanted)?,
     };
-    if view.is_some() && !insert.returning.is_empty() {
-        return Err(Error::unsupported("RETURNING of changes of views"));
-    }
     let mut columns = Vec::new();
     if insert.columns.is_empty() {
         let explicit_nothing = matches!(&insert.source, InsertSource::Values(rows) if rows.iter().all(Vec::is_empty));
@@ -310,7 +307,10 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         };
         on_duplicate.push(Assignment { column: slot, value });
     }
-    let returning = bind_returning(&level, &insert.returning)?;
+    let returning = match &view {
+        Some(view) => bind_returning(&level, &view.returned(&insert.returning, &insert.table.name)?)?,
+        None => bind_returning(&level, &insert.returning)?,
+    };
     let defaults = defaults(&table)?;
     if let Some(view) = &view
         && context.eval.mode.is_strict()

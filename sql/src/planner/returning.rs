@@ -30,6 +30,10 @@ pub fn bind_returning(level: &Level<'_>, items: &[SelectItem]) -> Result<Option<
     }
     let mut returning = Returning { output: Vec::new(), columns: Vec::new(), types: Vec::new() };
     for item in bound {
+        // Whoever asks for it reads it, also where a view's columns may wait for that.
+        if let Some(error) = item.refused {
+            return Err(error);
+        }
         let origin = item.expr.as_column().and_then(|slot| origin_of(&level.sources, level.slots[slot]));
         let column_type = item.expr.ty.column_type();
         returning.types.push(column_type.clone());

@@ -15,6 +15,7 @@ use super::clause::Clause;
 use super::defaults::defaults;
 use super::joined_change::JoinedUpdatePlan;
 use super::logical::Block;
+use super::returning::bind_returning;
 use super::role::Role;
 use super::scope::Level;
 use super::target_reads::{self, Target};
@@ -215,26 +216,32 @@ fn delete_from_view(
     delete: &ast::Delete,
     definition: &Arc<Definition>,
 ) -> Result<DeletePlan> {
-    if !delete.returning.is_empty() {
-        return Err(Error::unsupported("RETURNING of changes of views"));
-    }
     context.rights.need_for_rows(Privileges::DELETE, &definition.database, &definition.name)?;
     let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };
     let alias = delete.alias.as_deref();
+    let mut returning = None;
+    // What is returned becomes an expression over the table's columns along with those of the view.
     let all = |level: &Level<'_>| {
-        let columns = (0..level.sources[0].columns.len()).map(|column| level.expr(column));
-        Ok((columns.collect(), Vec::new()))
+        let mut columns: Vec<Expr> = (0..level.sources[0].columns.len()).map(|column| level.expr(column)).collect();
+        returning = bind_returning(level, &delete.returning)?;
+        if let Some(returning) = &mut returning {
+            columns.append(&mut returning.output);
+        }
+        Ok((columns, Vec::new()))
     };
     let change =
         Change { definition, alias, read_mode: ReadMode::EXCLUSIVE, wanted: Privileges::DELETE, statement: "DELETE" };
     let (mut block, table) = rows(context, &change, &query, all)?;
     let table = table.ok_or_else(|| Error::view_delete_join(&definition.database, &definition.name))?;
-    let columns = std::mem::take(&mut block.output);
+    let mut columns = std::mem::take(&mut block.output);
+    if let Some(returning) = &mut returning {
+        returning.output = columns.split_off(columns.len() - returning.columns.len());
+    }
     if delete.limit.is_some() {
         let columns: Vec<usize> = columns.iter().filter_map(|expr| expr.as_column()).collect();
         check_limited(context, alias.unwrap_or(&definition.name), &table, &columns, "DELETE")?;
     }
     refuse_sequence(&table)?;
     let triggers = Triggers::of(context, &table, &[TriggerEvent::Delete])?;
-    Ok(DeletePlan { table, ignore: delete.ignore, select: select(context, block)?, returning: None, triggers })
+    Ok(DeletePlan { table, ignore: delete.ignore, select: select(context, block)?, returning, triggers })
 }

@@ -28,7 +28,7 @@ use super::{PlanContext, SourceKind, SubqueryPlan, rules};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
 use crate::expression::Expr;
-use crate::parser::ast::{self, CheckOption};
+use crate::parser::ast::{self, CheckOption, SelectItem};
 use crate::views::View;
 
 /// The conditions that rows written through a view must meet.
@@ -54,9 +54,34 @@ pub struct InsertTarget {
     /// Columns of the view that may not be read, with the refusals.
     pub unreadable: Vec<(String, Error)>,
     pub check: Option<ViewCheck>,
+    /// It has other tables beside this one.
+    pub is_joined: bool,
 }
 
 impl InsertTarget {
+    /// RETURNING with the view's columns where it says `*`, in the order in which the view has them. MariaDB's rows have
+    /// nothing of tables that the rows are not inserted into.
+    pub fn returned(&self, items: &[SelectItem], alias: &str) -> Result<Vec<SelectItem>> {
+        if self.is_joined && !items.is_empty() {
+            return Err(Error::unsupported("RETURNING of rows of joined views"));
+        }
+        let column = |(name, _): &(String, usize)| {
+            let column = ast::ColumnName { database: None, table: Some(alias.into()), name: name.clone() };
+            SelectItem::Expr { expr: ast::Expr::Column(column), alias: Some(name.clone()), text: name.clone() }
+        };
+        let mut out = Vec::new();
+        for item in items {
+            match item {
+                SelectItem::All => out.extend(self.columns.iter().map(column)),
+                SelectItem::AllOf(table) if same_name(&table.name, alias) => {
+                    out.extend(self.columns.iter().map(column))
+                }
+                other => out.push(other.clone()),
+            }
+        }
+        Ok(out)
+    }
+
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().find(|(own, _)| same_name(own, name)).map(|(_, column)| *column)
     }
@@ -225,7 +250,7 @@ fn insert_into_join(
         locked.check(database, name, name, storage::TableUse::Write)?;
     }
     let check = check_of(context, &definition)?.map(|check| ViewCheck { base: owner.slot_base, ..check });
-    Ok(InsertTarget { definition, table, columns, unreadable, check })
+    Ok(InsertTarget { definition, table, columns, unreadable, check, is_joined: true })
 }
 
 /// Whether a query reads a table, itself or through views.
@@ -316,5 +341,5 @@ pub fn insert_target(
         locked.check(&definition.database, &definition.name, &name.name, storage::TableUse::Write)?;
     }
     let check = check_of(context, &definition)?;
-    Ok(Some(InsertTarget { definition, table, columns, unreadable, check }))
+    Ok(Some(InsertTarget { definition, table, columns, unreadable, check, is_joined: false }))
 }

@@ -111,7 +111,8 @@ impl Session {
         self.check_branch_active()?;
         // Temporary tables belong to the session, and a prepared branch does not.
         match tables.iter().any(|(table, _)| table.is_temporary()) {
-            true => Err(Error::unsupported("temporary tables in XA transactions")),
+            true if self.variables.settings.xa_detach_on_prepare => Err(Error::xa_temporary_table()),
+            true => Err(Error::unsupported("temporary tables in XA transactions while xa_detach_on_prepare is OFF")),
             false => Ok(()),
         }
     }

@@ -99,8 +99,8 @@ fn validate_several(definition: &TableDefinition, index: &IndexDefinition) -> Re
     if arrays > 1 || arrays == 1 && (index.primary || index.fulltext.is_some()) {
         return wrong();
     }
-    // Each partition would have an index of its own, and nobody looks into all of them.
-    if definition.partitioning.is_some() && index.has_several_entries() {
+    // Each partition would have an index of its own, and how often a word is in all of them nobody counts.
+    if definition.partitioning.is_some() && index.fulltext.is_some() {
         return wrong();
     }
     if index.fulltext.is_none() {
