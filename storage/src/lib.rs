@@ -59,8 +59,8 @@ pub use dictionary::{Table, named_path, names_a_file, names_a_partition};
 pub use engine::{
     Alteration, CheckReport, Cursor, Engine, EngineStatus, Exported, ForeignKeyReport, LockDump, LockedDefinitions,
     LockedKey, LockedName, LockedTables, Others, RecordLock, Relatives, RollbackStatus, RowMap, RowRoute, Savepoint,
-    SpaceCheck, TableLock, TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions, UnfinishedTable,
-    XidClaim,
+    SpaceCheck, TableLock, TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions, UnfinishedRows,
+    UnfinishedTable, XidClaim,
 };
 pub use error::{DuplicateRows, Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};
 pub use lock::{

@@ -47,9 +47,20 @@ fn begin(engine: &Arc<Engine>, name: &str) -> Result<UnfinishedTable> {
     engine.lock_definitions(&[("d", name)], Relatives::Along, &wait)?.begin_table(engine, definition(name), false)
 }
 
-/// Inserts its rows.
-fn fill(engine: &Arc<Engine>, unfinished: &UnfinishedTable) -> Result<()> {
-    insert(engine, unfinished.table(), ROWS)
+/// Inserts its rows, one by one or all at once.
+fn fill(engine: &Arc<Engine>, unfinished: &UnfinishedTable, in_bulk: bool) -> Result<()> {
+    let table = unfinished.table();
+    if !in_bulk {
+        return insert(engine, table, ROWS);
+    }
+    let mut trx = engine.begin(TrxOptions::patient());
+    trx.set_unfinished_table(table);
+    let mut rows = trx.fill_unfinished(table).expect("it is the table of the transaction");
+    for id in (0..ROWS).rev() {
+        rows.push(&[Some(&id.to_be_bytes()), Some(&[7; 300])])?;
+    }
+    rows.finish(&mut trx)?;
+    trx.commit()
 }
 
 fn insert(engine: &Arc<Engine>, table: &Arc<Table>, rows: u64) -> Result<()> {
@@ -89,13 +100,13 @@ fn instance(seed: u64) -> (SimDisk, Arc<Engine>) {
 
 #[test]
 fn after_a_crash_the_table_has_all_rows_or_is_not_there() {
-    let mut seen = [0; 2];
-    for seed in 0..120 {
+    let mut seen = [[0; 2]; 2];
+    for (seed, in_bulk) in (0..120).flat_map(|seed| [(seed, false), (seed, true)]) {
         let (disk, engine) = instance(seed);
         let crash_at = disk.changes() + 1 + seed;
         disk.set_faults(|faults| faults.crash_at = Some(crash_at));
         let done = begin(&engine, "t").and_then(|unfinished| {
-            fill(&engine, &unfinished)?;
+            fill(&engine, &unfinished, in_bulk)?;
             unfinished.finish(Some(&Noting)).map(drop)
         });
         let disk = disk.crash();
@@ -106,11 +117,11 @@ fn after_a_crash_the_table_has_all_rows_or_is_not_there() {
         assert!(done.is_err() || found.is_some(), "seed {seed}: what was acknowledged is lost");
         let wanted = found.map(|_| b"filled".to_vec());
         assert_eq!(engine.note(3).unwrap(), wanted, "seed {seed}: the note is that of the table");
-        seen[usize::from(found.is_some())] += 1;
+        seen[usize::from(in_bulk)][usize::from(found.is_some())] += 1;
         // Nothing is left of a table that is not there, and its name is free.
         if found.is_none() {
             let unfinished = begin(&engine, "t").unwrap();
-            fill(&engine, &unfinished).unwrap();
+            fill(&engine, &unfinished, in_bulk).unwrap();
             unfinished.finish(None).unwrap();
             assert_eq!(count(&engine, "t"), Some(ROWS));
         }
@@ -118,7 +129,7 @@ fn after_a_crash_the_table_has_all_rows_or_is_not_there() {
         engine.close().unwrap();
         assert_eq!(files(&disk), ["t.ibd"], "seed {seed}");
     }
-    assert!(seen.iter().all(|count| *count > 0), "both ends were met: {seen:?}");
+    assert!(seen.iter().flatten().all(|count| *count > 0), "both ends were met: {seen:?}");
 }
 
 #[test]
@@ -139,7 +150,7 @@ fn after_a_crash_there_is_the_table_that_was_replaced_or_the_new_one() {
                     return locked.create_or_replace(definition("t")).map(drop);
                 }
                 let unfinished = locked.begin_table(&engine, definition("t"), true)?;
-                fill(&engine, &unfinished)?;
+                fill(&engine, &unfinished, seed % 2 == 0)?;
                 unfinished.finish(None).map(drop)
             };
             let done = replace();
@@ -185,6 +196,27 @@ fn a_creation_that_is_given_up_leaves_nothing() {
 }
 
 #[test]
+fn a_key_that_is_there_twice_is_found_when_all_rows_are_there() {
+    let (disk, engine) = instance(1);
+    let unfinished = begin(&engine, "t").unwrap();
+    let other = engine.create_table(definition("other"), &TrxOptions::patient()).unwrap();
+    let mut trx = engine.begin(TrxOptions::patient());
+    assert!(trx.fill_unfinished(unfinished.table()).is_none(), "nobody has said that it is to be filled");
+    trx.set_unfinished_table(unfinished.table());
+    assert!(trx.fill_unfinished(&other).is_none(), "it is there already");
+    let mut rows = trx.fill_unfinished(unfinished.table()).unwrap();
+    for id in (0..ROWS).chain([7]) {
+        rows.push(&[Some(&id.to_be_bytes()), None]).unwrap();
+    }
+    let Err(Error::DuplicateRows(twice)) = rows.finish(&mut trx) else { panic!("7 is there twice") };
+    assert_eq!((&*twice.index, &twice.key[..]), ("PRIMARY", &[Some(7_u64.to_be_bytes().to_vec())][..]));
+    drop((trx, unfinished, other));
+    while engine.step().unwrap() {}
+    assert_eq!(files(&disk), ["other.ibd"]);
+    engine.close().unwrap();
+}
+
+#[test]
 fn the_name_is_locked_until_the_table_is_whole() {
     let (_disk, engine) = instance(1);
     let unfinished = begin(&engine, "t").unwrap();
@@ -195,7 +227,7 @@ fn the_name_is_locked_until_the_table_is_whole() {
     // A view that is older than the table may not read it.
     let mut old = engine.begin(TrxOptions::patient());
     old.take_snapshot();
-    fill(&engine, &unfinished).unwrap();
+    fill(&engine, &unfinished, true).unwrap();
     unfinished.finish(None).unwrap();
     assert!(matches!(old.open_table("d", "t"), Err(Error::TableChanged)));
     drop(old);

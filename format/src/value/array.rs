@@ -15,6 +15,13 @@ pub fn push(out: &mut Vec<u8>, element: &[u8]) {
     out.extend_from_slice(element);
 }
 
+/// An array of one element.
+pub fn one(element: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    push(&mut out, element);
+    out
+}
+
 /// The elements of an array. After an error it ends.
 pub fn elements(mut bytes: &[u8]) -> impl Iterator<Item = Result<&[u8]>> {
     std::iter::from_fn(move || {

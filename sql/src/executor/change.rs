@@ -180,6 +180,14 @@ pub fn change_error<'v>(
 ) -> Error {
     match error {
         storage::Error::DuplicateKey { index } => duplicate_entry(table, index, zone, value),
+        storage::Error::DuplicateRows(rows) => {
+            let Some(index) = table.indexes.iter().position(|index| index.name == rows.index) else {
+                return storage_error(storage::Error::DuplicateRows(rows));
+            };
+            let parts = &table.indexes[index].parts;
+            let place = |column: usize| parts.iter().position(|part| part.column == column);
+            duplicate_entry(table, index, zone, &|column| rows.key.get(place(column)?)?.as_deref())
+        }
         storage::Error::ForeignDuplicate { table: child, index } => {
             // MySQL tells the parent's row by its first index.
             let parts = &table.indexes[0].parts;

@@ -10,7 +10,7 @@
 
 use format::value::{ColumnType, Value};
 use storage::config::AutoIncrementMode;
-use storage::{ColumnSet, ReadMode, Row};
+use storage::{ColumnSet, ReadMode, Row, UnfinishedRows};
 
 use super::change::{
     Changes, Destination, Updater, assign_mode, auto_value, change_error, push_default, target, told_value,
@@ -109,28 +109,25 @@ fn insert_rows(
             }
         }
         InsertRows::Query(query) => {
-            // A query that reads the table it fills must not meet its own rows.
-            let rows = query::made(environment, query, context)?;
-            let mut to_come = rows.len();
             let types: Vec<TypeInfo> = query.columns().iter().map(|column| column.ty).collect();
-            rows.for_each(&mut |row| {
+            let mut insert = |row: &[Value], to_come: u64| {
                 environment.tick(context)?;
                 inserter.to_come = to_come;
-                to_come -= 1;
-                inserter.source.clear();
-                inserter.source.extend_from_slice(&row[plan.columns.len()..]);
-                inserter.begin_row();
-                inserter.values.clear();
-                for (at, (value, &column)) in row.iter().zip(&plan.columns).enumerate() {
-                    if plan.members.get(at) == Some(&true) && !value.is_null() {
-                        inserter.values.push(Datum::from(value), &plan.table.columns[column].ty)?;
-                    } else {
-                        inserter.give_value(column, Datum::from(value), &types[at])?;
-                    }
-                }
-                inserter.finish_row()?;
-                Ok(true)
-            })?;
+                inserter.give_row(row, &types)
+            };
+            if plan.is_streamed {
+                query::run(environment, query, context, &mut |row| insert(row, 1).map(|()| true))?;
+            } else {
+                // It must not meet its own rows.
+                let rows = query::made(environment, query, context)?;
+                let mut to_come = rows.len();
+                rows.for_each(&mut |row| {
+                    insert(row, to_come)?;
+                    to_come -= 1;
+                    Ok(true)
+                })?;
+            }
+            inserter.finish_filling()?;
         }
         InsertRows::File => return Err(Error::internal("a file is loaded")),
     }
@@ -173,6 +170,8 @@ pub(super) struct Inserter<'a> {
     computed: Stored,
     /// A trigger sees the row before its NULLs count.
     defers_nulls: bool,
+    /// The rows of a table that is created along with them, see [`storage::UnfinishedRows`].
+    filling: Option<UnfinishedRows<'a>>,
 }
 
 impl<'a> Inserter<'a> {
@@ -207,7 +206,39 @@ impl<'a> Inserter<'a> {
             defaulted: Vec::new(),
             computed: Stored::default(),
             defers_nulls: plan.triggers.as_ref().is_some_and(|all| !all.before(TriggerEvent::Insert).is_empty()),
+            filling: match &plan.source {
+                // A key that is there already is found at the end.
+                InsertRows::Query(_) if !plan.ignore && !plan.replace => {
+                    environment.trx.borrow().fill_unfinished(&plan.table)
+                }
+                _ => None,
+            },
         }
+    }
+
+    /// Inserts a row of the query. The values behind those of the columns are for ON DUPLICATE KEY UPDATE.
+    fn give_row(&mut self, row: &[Value], types: &[TypeInfo]) -> Result<()> {
+        let plan = self.plan;
+        self.source.clear();
+        self.source.extend_from_slice(&row[plan.columns.len()..]);
+        self.begin_row();
+        self.values.clear();
+        for (at, (value, &column)) in row.iter().zip(&plan.columns).enumerate() {
+            if plan.members.get(at) == Some(&true) && !value.is_null() {
+                self.values.push(Datum::from(value), &plan.table.columns[column].ty)?;
+            } else {
+                self.give_value(column, Datum::from(value), &types[at])?;
+            }
+        }
+        self.finish_row()
+    }
+
+    /// The query has no more rows.
+    fn finish_filling(&mut self) -> Result<()> {
+        let Some(filling) = self.filling.take() else { return Ok(()) };
+        filling
+            .finish(&mut self.environment.trx.borrow_mut())
+            .map_err(|error| change_error(error, &self.plan.table, self.context.zone, &|_| None))
     }
 
     /// What a given value is assigned to.
@@ -506,8 +537,13 @@ impl<'a> Inserter<'a> {
                     many.extend((0..width).map(|at| self.row.get(at)));
                     &many[..]
                 };
-                let division = plan.division.as_deref();
-                rows::insert(&mut self.environment.trx.borrow_mut(), self.context, division, table, values)
+                match &mut self.filling {
+                    Some(filling) => filling.push(values).map_err(Failure::Storage),
+                    None => {
+                        let division = plan.division.as_deref();
+                        rows::insert(&mut self.environment.trx.borrow_mut(), self.context, division, table, values)
+                    }
+                }
             };
             let index = match result {
                 Ok(()) => {

@@ -67,6 +67,8 @@ pub struct InsertPlan {
     pub division: Option<Box<Division>>,
     /// The table is a sequence, which has one row.
     pub is_sequence: bool,
+    /// The query's rows may go in while it still runs, because it looks at nothing that they change.
+    pub is_streamed: bool,
 }
 
 pub enum InsertRows {
@@ -352,6 +354,14 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     }
     let division = Division::of(context.eval, &table, &insert.partitions)?.map(Box::new);
     let triggers = Triggers::of(context, &table, insert_events(insert.replace, !on_duplicate.is_empty()))?;
+    // The counter of the table is told how many rows there are, and REPLACE may delete rows of tables that refer to this one.
+    let is_streamed = match &source {
+        InsertRows::Query(query) => {
+            let counts = table.auto_increment.is_some_and(|own| !columns.contains(&own));
+            !insert.replace && !counts && !query.reads(&table)
+        }
+        InsertRows::Values(_) | InsertRows::File => false,
+    };
     Ok(InsertPlan {
         table,
         reads_given,
@@ -370,6 +380,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         triggers,
         division,
         is_sequence,
+        is_streamed,
     })
 }
 

@@ -239,6 +239,7 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         triggers,
         division,
         is_sequence,
+        is_streamed: false,
     };
     let (local, file, skipped_lines) = (load.local, load.file.clone(), load.skipped_lines);
     Ok(LoadPlan { insert, local, file, format, field, skipped_lines, places, assignments, missing, widths })

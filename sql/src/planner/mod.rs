@@ -475,6 +475,17 @@ impl SelectPlan {
     }
 }
 
+impl SelectPlan {
+    fn reads(&self, table: &Table) -> bool {
+        let is_read = |source: &Source| match &source.kind {
+            SourceKind::Table(own) => own.id == table.id,
+            SourceKind::Derived(derived) => derived.plan.reads(table),
+            _ => false,
+        };
+        self.sources.iter().any(is_read) || self.subqueries.iter().any(|subquery| subquery.plan.reads(table))
+    }
+}
+
 impl QueryPlan {
     /// The rows are for columns or variables, which round as they can: decimals keep the digits beyond their types.
     pub fn keep_digits(&mut self) {
@@ -498,6 +509,16 @@ impl QueryPlan {
             QueryPlan::Union(plan) => &plan.types,
             QueryPlan::Recursive(plan) => &plan.types,
             QueryPlan::Working(plan) => &plan.types,
+        }
+    }
+
+    /// Whether it looks at rows of a table.
+    pub fn reads(&self, table: &Table) -> bool {
+        match self {
+            QueryPlan::Select(plan) => plan.reads(table),
+            QueryPlan::Union(plan) => plan.parts.iter().any(|part| part.reads(table)),
+            QueryPlan::Recursive(plan) => plan.seed.reads(table) || plan.members.iter().any(|one| one.reads(table)),
+            QueryPlan::Working(_) => false,
         }
     }
 

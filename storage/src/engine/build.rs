@@ -344,6 +344,11 @@ impl<'t> Filling<'t> {
         Ok(())
     }
 
+    /// How many rows it has been given.
+    pub(super) fn rows(&self) -> u64 {
+        self.count
+    }
+
     pub(super) fn finish(self, inner: &Inner, interrupt: &Interrupt) -> Result<()> {
         let table = self.rows.table;
         for (ordinal, sorter) in self.sorters.into_iter().enumerate() {

@@ -85,7 +85,7 @@ pub use statistics::TableStatistics;
 pub use status::{EngineStatus, TablespaceInfo};
 pub use temporary::TemporaryTables;
 pub use trx::{Savepoint, Trx, TrxOptions};
-pub use unfinished::UnfinishedTable;
+pub use unfinished::{UnfinishedRows, UnfinishedTable};
 pub use xa::XidClaim;
 
 use background::Background;

@@ -105,7 +105,7 @@ pub struct Trx {
     pub(super) counts: Counts,
     temporary: Option<Arc<TemporaryTables>>,
     /// A table that is being created, which no name leads other sessions to yet.
-    unfinished: Option<Arc<Table>>,
+    pub(super) unfinished: Option<Arc<Table>>,
     pub(super) foreign_key_checks: bool,
     /// The foreign keys that changes of the tables changed so far must check, see `foreign`.
     pub(super) key_graph: KeyGraph,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   LockedTables::begin_table   file and trees beside those of named tables; a dictionary transaction stays open
-//!     Trx::insert ...             rows, by a transaction of the caller's
+//!     Trx::insert ...             rows, by a transaction of the caller's; or
+//!     Trx::fill_unfinished        all rows at once, sorted, without undo and locks
 //!     Trx::commit                 nobody sees them: no name leads to the table
 //!   UnfinishedTable::finish     file under its name, rows of the dictionary, commit with the caller's log
 //! ```
@@ -20,11 +21,13 @@
 
 use std::sync::Arc;
 
-use super::Engine;
+use super::build::Filling;
 use super::locked::LockedTables;
 use super::tables::{Names, Place};
+use super::{Engine, Trx};
 use crate::dictionary::{Ddl, DefinitionChanges, SuspendedDdl, Table};
 use crate::error::Result;
+use crate::lock::Interrupt;
 use crate::row;
 use crate::schema::TableDefinition;
 use crate::transaction::CommitLog;
@@ -116,5 +119,49 @@ impl Drop for UnfinishedTable {
         let _purge = dictionary.stop_purge();
         dictionary.remove_unnamed(self.table.trees());
         drop(Ddl::resume(self.engine.inner.context(), dictionary, suspended));
+    }
+}
+
+/// The rows of an unfinished table that has none yet. They are sorted for each index, and its trees are built when all are
+/// there: so a key that is there twice is found in [`UnfinishedRows::finish`]. Whoever drops it before that, or gets an error,
+/// drops the table too.
+pub struct UnfinishedRows<'t> {
+    engine: Arc<Engine>,
+    interrupt: Arc<Interrupt>,
+    filling: Filling<'t>,
+    has_row_id: bool,
+}
+
+impl Trx {
+    /// Begins to fill the table of [`Trx::set_unfinished_table`] in bulk; `None` for any other, and for one in partitions.
+    pub fn fill_unfinished<'t>(&self, table: &'t Arc<Table>) -> Option<UnfinishedRows<'t>> {
+        let is_it = self.unfinished.as_ref().is_some_and(|unfinished| Arc::ptr_eq(unfinished, table));
+        if !is_it || table.is_partitioned() {
+            return None;
+        }
+        Some(UnfinishedRows {
+            engine: self.engine().clone(),
+            interrupt: self.inner.interrupt.clone(),
+            filling: Filling::begin(&self.engine().inner, table, table.indexes.len()),
+            has_row_id: table.has_row_id(),
+        })
+    }
+}
+
+impl UnfinishedRows<'_> {
+    /// Takes a row: values of all columns, in table order.
+    pub fn push(&mut self, values: &[Option<&[u8]>]) -> Result<()> {
+        let inner = &self.engine.inner;
+        let row_id = match self.has_row_id {
+            true => inner.registry.next_row_id(&inner.store)?,
+            false => 0,
+        };
+        self.filling.push(inner, values, row_id)
+    }
+
+    /// Builds the trees. [`crate::Error::DuplicateRows`] if two rows have the same key.
+    pub fn finish(self, trx: &mut Trx) -> Result<()> {
+        trx.counts.inserted += self.filling.rows();
+        self.filling.finish(&self.engine.inner, &self.interrupt)
     }
 }

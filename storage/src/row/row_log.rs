@@ -39,6 +39,7 @@ use std::sync::Arc;
 
 use format::page::index::{self, SUPREMUM, SearchMode};
 use format::record::{FieldData, RecordBuffer, RecordImage};
+use format::value::array;
 use rustc_hash::FxHashSet;
 
 use super::change_log::ChangeLog;
@@ -285,7 +286,14 @@ impl ChangeLog for RowLog {
 pub fn duplicate_rows(table: &Table, ordinal: usize, record: &RecordBuffer) -> Result<Error> {
     let of = &table.indexes[ordinal];
     let fields = table.tree(ordinal).leaf.parse(record.bytes(), record.origin()).map_err(damaged)?;
-    let key = fields.take(of.parts.len()).map(|field| Ok(field?.of(record.bytes()).map(<[u8]>::to_vec)));
+    let key = fields.zip(&of.parts).map(|(field, part)| {
+        let value = field?.of(record.bytes());
+        Ok(value.map(|stored| match part.elements {
+            None => stored.to_vec(),
+            // The entry has one of the array's elements.
+            Some(_) => array::one(stored),
+        }))
+    });
     let key = key.collect::<format::Result<_>>().map_err(damaged)?;
     Ok(Error::DuplicateRows(Box::new(DuplicateRows { index: of.name.clone(), key })))
 }
