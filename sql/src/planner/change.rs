@@ -354,11 +354,12 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     }
     let division = Division::of(context.eval, &table, &insert.partitions)?.map(Box::new);
     let triggers = Triggers::of(context, &table, insert_events(insert.replace, !on_duplicate.is_empty()))?;
-    // The counter of the table is told how many rows there are, and REPLACE may delete rows of tables that refer to this one.
+    // The counter of the table is told how many rows there are. Rows that are there already may change rows of tables that
+    // refer to this one, which the query may read.
     let is_streamed = match &source {
         InsertRows::Query(query) => {
             let counts = table.auto_increment.is_some_and(|own| !columns.contains(&own));
-            !insert.replace && !counts && !query.reads(&table)
+            !insert.replace && on_duplicate.is_empty() && !counts && !query.reads(&table)
         }
         InsertRows::Values(_) | InsertRows::File => false,
     };

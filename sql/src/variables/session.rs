@@ -176,6 +176,7 @@ mod tests {
 
     use crate::types::SqlMode;
 
+    use super::super::kind::Kind;
     use super::*;
 
     fn bytes(text: &str) -> Value {
@@ -207,6 +208,38 @@ mod tests {
         assert_eq!(session.select(&globals, "max_connections", false), Ok(Value::UInt(7)));
         assert_eq!(session.select(&globals, "max_connections", true).unwrap_err().code, 1238);
         assert_eq!(session.set("max_connections", &Value::Int(8)).unwrap_err().code, 1229);
+    }
+
+    /// Both lists of what plans do not depend on have the same variables: `READ_BY_RUNS_ALONE` and what
+    /// `Settings::plans_like` leaves out.
+    #[test]
+    fn plans_depend_on_the_same_variables_by_name_and_by_setting() {
+        let globals = GlobalVariables::new();
+        let texts = ["latin1", "latin1_bin", "+01:00", "READ-COMMITTED", "de_DE", "MyISAM", ""];
+        let numbers = [0, 1, 2, 3, 100, 4096, 1 << 20];
+        let (mut alike, mut others) = (0, 0);
+        for variable in LIST.iter().filter(|variable| variable.reach != Reach::Global) {
+            let candidates: Vec<Value> = match &variable.kind {
+                Kind::Bool | Kind::Integer { .. } => numbers.map(Value::Int).to_vec(),
+                Kind::Real { .. } => [0.0, 1.0, 7.5].map(Value::Double).to_vec(),
+                Kind::Enumeration(names) | Kind::Set(names) => names.iter().map(|name| bytes(name)).collect(),
+                Kind::Switches => vec![bytes("semijoin=off"), bytes("index_merge=off")],
+                Kind::Text => texts.map(bytes).to_vec(),
+            };
+            for value in candidates {
+                let (before, mut after) = (SessionVariables::new(&globals), SessionVariables::new(&globals));
+                if after.set(variable.name, &value).is_err() || after.settings == before.settings {
+                    continue;
+                }
+                let by_name = settings::is_read_by_runs_alone(variable.name);
+                assert_eq!(after.settings.plans_like(&before.settings), by_name, "{} = {value:?}", variable.name);
+                match by_name {
+                    true => alike += 1,
+                    false => others += 1,
+                }
+            }
+        }
+        assert!(alike > 10 && others > 50, "{alike} and {others} values were looked at");
     }
 
     #[test]
