@@ -66,12 +66,15 @@ pub struct KeyLog {
 pub struct Moves {
     /// Sees the rows that the new table was filled with: a row that is looked at for the first time is where that says.
     snapshot: Transaction,
-    /// By hash: the key of a row in the old table, and in the new one; None = it is not there.
-    places: FxHashMap<u64, Vec<(Box<[u8]>, Option<Box<[u8]>>)>>,
+    /// By the hash of the key in the old table.
+    places: FxHashMap<u64, Vec<Moved>>,
     /// What they take, less than `bytes_max`.
     bytes: u64,
     bytes_max: u64,
 }
+
+/// The key of a row in the old table, and in the new one; None = it is not there.
+type Moved = (Box<[u8]>, Option<Box<[u8]>>);
 
 /// Keys of rows that open transactions had changed when they were looked at: a transaction's id, then the key.
 #[derive(Default)]
@@ -305,8 +308,7 @@ impl Moves {
     /// Says where the row of this key is from now on.
     pub fn set_place(&mut self, old: &Table, key: &Key<'_>, place: Option<Box<[u8]>>) -> Result<()> {
         let known = self.places.entry(hash_of(old, key)).or_default();
-        self.bytes +=
-            (place.as_ref().map_or(0, |place| place.len()) + size_of::<(Box<[u8]>, Option<Box<[u8]>>)>()) as u64;
+        self.bytes += place.as_ref().map_or(0, |place| place.len()) as u64;
         let mut at = None;
         for (number, (own, _)) in known.iter().enumerate() {
             if is_same(old, &decode_key(own)?, key) {
@@ -315,7 +317,11 @@ impl Moves {
         }
         match at {
             Some(at) => known[at].1 = place,
-            None => known.push((encode_key(key), place)),
+            None => {
+                let own = encode_key(key);
+                self.bytes += (own.len() + size_of::<Moved>()) as u64;
+                known.push((own, place));
+            }
         }
         match self.bytes > self.bytes_max {
             true => Err(Error::RowLogFull { index: old.indexes[0].name.clone() }),
