@@ -9,7 +9,7 @@ use crate::expression::functions::{self, agree, agree_to_compare, as_number, con
 use crate::expression::rule::{Comparison, comparing_collation, comparison_of};
 use crate::expression::temporal::comparison_moment;
 use crate::expression::{Expr, Node, typing};
-use crate::parser::ast::{self, BinaryOp, Query};
+use crate::parser::ast::{self, BinaryOp, CastType, Query};
 use crate::types::{Kind, TypeInfo};
 
 impl Binder<'_> {
@@ -264,6 +264,16 @@ impl Binder<'_> {
                 Comparison::String(id)
             };
             return Ok(between(operands, [how; 2], negated));
+        }
+        // A date as one bound makes dates of a text and of the other bound, which would compare as texts alone.
+        let is_text = |operand: &Expr| operand.ty.is_string() && operand.ty.kind != Kind::Parameter;
+        if is_text(&operands[0]) && (1..3).any(|at| operands[at].ty.has_date()) {
+            for (at, bound) in [(1, low), (2, high)] {
+                if is_text(&operands[at]) {
+                    let to = CastType::DateTime { fsp: 6 };
+                    operands[at] = self.bind(&ast::Expr::Cast { expr: Box::new(bound.clone()), to })?;
+                }
+            }
         }
         // All three compare as one type: with a number among strings it is the double, unless the constants beside a
         // column take its type.
