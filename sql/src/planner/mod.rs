@@ -87,6 +87,7 @@ use std::sync::Arc;
 use format::collation::CollationId;
 use format::packet::ColumnDefinition;
 use format::value::ColumnType;
+use rustc_hash::FxHashSet;
 use storage::{ColumnSet, Definition, ReadMode, Table, TableUse, Trx};
 
 use crate::accounts::Rights;
@@ -476,13 +477,14 @@ impl SelectPlan {
 }
 
 impl SelectPlan {
-    fn reads(&self, table: &Table) -> bool {
-        let is_read = |source: &Source| match &source.kind {
+    fn reads(&self, table: &Table, seen: &mut FxHashSet<usize>) -> bool {
+        let mut is_read = |source: &Source| match &source.kind {
             SourceKind::Table(own) => own.id == table.id,
-            SourceKind::Derived(derived) => derived.plan.reads(table),
+            SourceKind::Derived(derived) => seen.insert(derived.id) && derived.plan.reads_unseen(table, seen),
             _ => false,
         };
-        self.sources.iter().any(is_read) || self.subqueries.iter().any(|subquery| subquery.plan.reads(table))
+        self.sources.iter().any(&mut is_read)
+            || self.subqueries.iter().any(|subquery| subquery.plan.reads_unseen(table, seen))
     }
 }
 
@@ -514,10 +516,17 @@ impl QueryPlan {
 
     /// Whether it looks at rows of a table.
     pub fn reads(&self, table: &Table) -> bool {
+        self.reads_unseen(table, &mut FxHashSet::default())
+    }
+
+    /// `seen` has the derived tables that were looked at: each of a chain of tables of WITH may read the one before it twice.
+    fn reads_unseen(&self, table: &Table, seen: &mut FxHashSet<usize>) -> bool {
         match self {
-            QueryPlan::Select(plan) => plan.reads(table),
-            QueryPlan::Union(plan) => plan.parts.iter().any(|part| part.reads(table)),
-            QueryPlan::Recursive(plan) => plan.seed.reads(table) || plan.members.iter().any(|one| one.reads(table)),
+            QueryPlan::Select(plan) => plan.reads(table, seen),
+            QueryPlan::Union(plan) => plan.parts.iter().any(|part| part.reads_unseen(table, seen)),
+            QueryPlan::Recursive(plan) => {
+                plan.seed.reads_unseen(table, seen) || plan.members.iter().any(|one| one.reads_unseen(table, seen))
+            }
             QueryPlan::Working(_) => false,
         }
     }
