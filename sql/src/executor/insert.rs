@@ -118,7 +118,7 @@ fn insert_rows(
             if plan.is_streamed {
                 query::run(environment, query, context, &mut |row| insert(row, 1).map(|()| true))?;
             } else {
-                // It must not meet its own rows.
+                // What is inserted must not meet the query, and the counter is told how many rows there are.
                 let rows = query::made(environment, query, context)?;
                 let mut to_come = rows.len();
                 rows.for_each(&mut |row| {

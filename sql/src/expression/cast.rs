@@ -200,7 +200,7 @@ fn text_of(value: &Datum<'_>, ty: &TypeInfo) -> String {
 }
 
 /// Bytes that are no longer than this, with zeros up to it.
-fn zero_filled<'a>(text: Cow<'a, [u8]>, length: u32, context: &EvalContext<'_>) -> Datum<'a> {
+pub fn zero_filled<'a>(text: Cow<'a, [u8]>, length: u32, context: &EvalContext<'_>) -> Datum<'a> {
     if text.len() == length as usize {
         return Datum::Bytes(text);
     }

@@ -75,6 +75,7 @@ pub mod view;
 pub mod view_change;
 mod view_rights;
 pub mod view_target;
+pub mod walk;
 pub mod wanted_order;
 pub mod window;
 pub mod with;
@@ -87,7 +88,6 @@ use std::sync::Arc;
 use format::collation::CollationId;
 use format::packet::ColumnDefinition;
 use format::value::ColumnType;
-use rustc_hash::FxHashSet;
 use storage::{ColumnSet, Definition, ReadMode, Table, TableUse, Trx};
 
 use crate::accounts::Rights;
@@ -102,6 +102,7 @@ use crate::table_locks::LockedTables;
 use crate::types::TypeInfo;
 
 use role::Role;
+use walk::each_step;
 
 pub use access::Access;
 pub use hash_join::{HashKey, HashPlan, KeyKind};
@@ -476,18 +477,6 @@ impl SelectPlan {
     }
 }
 
-impl SelectPlan {
-    fn reads(&self, table: &Table, seen: &mut FxHashSet<usize>) -> bool {
-        let mut is_read = |source: &Source| match &source.kind {
-            SourceKind::Table(own) => own.id == table.id,
-            SourceKind::Derived(derived) => seen.insert(derived.id) && derived.plan.reads_unseen(table, seen),
-            _ => false,
-        };
-        self.sources.iter().any(&mut is_read)
-            || self.subqueries.iter().any(|subquery| subquery.plan.reads_unseen(table, seen))
-    }
-}
-
 impl QueryPlan {
     /// The rows are for columns or variables, which round as they can: decimals keep the digits beyond their types.
     pub fn keep_digits(&mut self) {
@@ -516,19 +505,11 @@ impl QueryPlan {
 
     /// Whether it looks at rows of a table.
     pub fn reads(&self, table: &Table) -> bool {
-        self.reads_unseen(table, &mut FxHashSet::default())
-    }
-
-    /// `seen` has the derived tables that were looked at: each of a chain of tables of WITH may read the one before it twice.
-    fn reads_unseen(&self, table: &Table, seen: &mut FxHashSet<usize>) -> bool {
-        match self {
-            QueryPlan::Select(plan) => plan.reads(table, seen),
-            QueryPlan::Union(plan) => plan.parts.iter().any(|part| part.reads_unseen(table, seen)),
-            QueryPlan::Recursive(plan) => {
-                plan.seed.reads_unseen(table, seen) || plan.members.iter().any(|one| one.reads_unseen(table, seen))
-            }
-            QueryPlan::Working(_) => false,
-        }
+        let mut reads = false;
+        each_step(self, &mut |select, step| {
+            reads |= matches!(&select.sources[step.source].kind, SourceKind::Table(own) if own.id == table.id);
+        });
+        reads
     }
 
     /// Whether its rows are groups, or differ from each other.

@@ -7,13 +7,14 @@ use format::packet::ColumnDefinition;
 use storage::schema::statistics_changes;
 use storage::{Definition, Table, TableUse};
 
-use super::uses::{Uses, each_step};
+use super::uses::Uses;
 use crate::error::Warning;
 use crate::parser::ast::{Expr, SelectInto, Statement};
 use crate::planner::QueryPlan;
 use crate::planner::change::{DeletePlan, InsertPlan, InsertRows, UpdatePlan};
 use crate::planner::joined_change::{JoinedDeletePlan, JoinedUpdatePlan};
 use crate::planner::load::LoadPlan;
+use crate::planner::walk::each_step;
 use crate::shared_plans::Circumstances;
 use crate::status::Counter;
 

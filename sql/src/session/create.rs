@@ -9,9 +9,9 @@
 //!   in the log: Gtid, BEGIN, CREATE TABLE ... START TRANSACTION, Table_map, Write_rows ..., Xid
 //! ```
 //!
-//! The session's transaction inserts the rows. The commit of the dictionary that gives the table its name has all events as
-//! its annex, so there is the whole table and its entry in the log, or neither (`storage::UnfinishedTable`). Other sessions
-//! find the whole table or none.
+//! The session's transaction inserts the rows, those of a query in bulk where no row has to be looked for. The commit of the
+//! dictionary that gives the table its name has all events as its annex, so there is the whole table and its entry in the log,
+//! or neither (`storage::UnfinishedTable`). Other sessions find the whole table or none.
 //!
 //! The log has START TRANSACTION in a comment for MySQL 8.0.21 and later. MariaDB and older servers, which do not have the
 //! words, pass over it: there the statement is a transaction by itself, and the rows follow.

@@ -13,7 +13,7 @@ use super::cached::{CachedPlan, Outcome, Plan, PreparedStatement, STALE, statist
 use super::dispatch::changes_password;
 use super::program::Runner;
 use super::set::as_set;
-use super::uses::{Uses, each_step, each_step_of};
+use super::uses::Uses;
 use super::{Done, Prepared, Session, Surroundings};
 use crate::accounts::Privileges;
 use crate::catalog::OrSqlError;
@@ -31,6 +31,7 @@ use crate::planner::joined_view;
 use crate::planner::load::plan_load;
 use crate::planner::returning::Returning;
 use crate::planner::view_change::{Updating, plan_delete, plan_update};
+use crate::planner::walk::{each_step, each_step_of};
 use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, TableStep, definition, hints};
 use crate::result::ResultSink;
 use crate::sequences;

@@ -1,11 +1,11 @@
-//! Filling trees in bulk: an index that is created, a table that is rebuilt.
+//! Filling trees in bulk: an index that is created, a table that is rebuilt, or created with its rows (`unfinished`).
 //!
-//! The rows are read as a view sees them, without locks and without undo; no other thread knows the trees that are filled.
-//! If this fails or the server stops, they are dropped (see `dictionary::ddl_log`). What others change meanwhile is in a log
-//! (see `beside`).
+//! The rows that are there are read as a view sees them, without locks and without undo; no other thread knows the trees that
+//! are filled. If this fails or the server stops, they are dropped (see `dictionary::ddl_log`). What others change meanwhile is
+//! in a log (see `beside`).
 //!
 //! ```text
-//! scan of the old rows -> records of each index -> (sorted) -> bulk load
+//! scan of the old rows, or those of a query -> records of each index -> (sorted) -> bulk load
 //! ```
 //!
 //! The rows of a rebuilt table have no history: every read view sees them.

@@ -308,8 +308,8 @@ impl World {
     }
 }
 
-/// Worlds in which things are built: indexes, or the table anew.
-fn build_worlds(most: u64, rebuilds: fn(&mut Random) -> bool) {
+/// Worlds in which things are built, again and again: indexes, or the table anew.
+fn build_worlds(most: u64, build: fn(World) -> World) {
     for seed in seeds(most) {
         println!("seed {seed}");
         let mut world = World::new(seed, if seed % 2 == 0 { 4096 } else { 16384 });
@@ -321,8 +321,7 @@ fn build_worlds(most: u64, rebuilds: fn(&mut Random) -> bool) {
             for _ in 0..world.random.below(150) {
                 world.step();
             }
-            let rebuilds = rebuilds(&mut world.random);
-            world = world.build(rebuilds);
+            world = build(world);
         }
         world.restart();
         while world.engine().step().unwrap() {}
@@ -332,31 +331,18 @@ fn build_worlds(most: u64, rebuilds: fn(&mut Random) -> bool) {
 
 #[test]
 fn indexes_are_built_beside_changes() {
-    build_worlds(5000, |_| false);
+    build_worlds(5000, |world| world.build(false));
 }
 
 #[test]
 fn tables_get_another_key_beside_changes() {
-    for seed in seeds(5000) {
-        println!("seed {seed}");
-        let mut world = World::new(seed, if seed % 2 == 0 { 4096 } else { 16384 });
-        if seed % 4 == 0 {
-            world.config.online_log_bytes_max = SHORT_LOG_BYTES;
-            world.restart();
-        }
-        for _ in 0..6 {
-            for _ in 0..world.random.below(150) {
-                world.step();
-            }
-            world = world.build_other_key();
-        }
-        world.restart();
-        while world.engine().step().unwrap() {}
-        world.check();
-    }
+    build_worlds(5000, World::build_other_key);
 }
 
 #[test]
 fn tables_are_written_anew_beside_changes() {
-    build_worlds(7000, |random| !random.chance(4));
+    build_worlds(7000, |mut world| {
+        let rebuilds = !world.random.chance(4);
+        world.build(rebuilds)
+    });
 }

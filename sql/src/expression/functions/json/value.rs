@@ -10,6 +10,7 @@ use format::value::{ColumnType, Decimal, Json, Value, double_prefix, parse_datet
 use super::arguments::path;
 use super::{Call, Function, Typing, not_null};
 use crate::error::{Error, Result};
+use crate::expression::cast::zero_filled;
 use crate::expression::datum::quoted;
 use crate::expression::{AssignMode, Datum, EvalContext, Expr, Node, assign, json};
 use crate::types::{Coercibility, Kind, TypeInfo};
@@ -219,12 +220,12 @@ pub fn json_as_column(found: &Json, column: &ColumnType, name: &str, context: &E
         _ => (Datum::Json(found.to_binary().into()), TypeInfo::json()),
     };
     let target = assign::Target { name, ty: column, nullable: true };
-    Ok(match (assign(value, &source, &target, AssignMode::Strict, 1, context)?.into_value(), column) {
+    let value = assign(value, &source, &target, AssignMode::Strict, 1, context)?;
+    Ok(match (value, column) {
         // A column of a table gets its zeros when it is stored.
-        (Value::Bytes(mut bytes), ColumnType::Binary { bytes: length }) => {
-            bytes.resize(*length as usize, 0);
-            Value::Bytes(bytes)
+        (Datum::Bytes(bytes), ColumnType::Binary { bytes: length }) => {
+            zero_filled(bytes, *length, context).into_value()
         }
-        (value, _) => value,
+        (value, _) => value.into_value(),
     })
 }
