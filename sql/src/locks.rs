@@ -292,6 +292,8 @@ fn lock_id(trx: TrxId, request: &LockRequest) -> String {
         LockKind::Record => "rec",
         LockKind::Gap => "gap",
         LockKind::NextKey => "key",
+        LockKind::Entry => "entry",
+        LockKind::Mark => "mark",
         LockKind::InsertIntention => "ins",
     };
     format!("{trx}:{}:{:016x}:{kind}", request.id.index, request.id.key_hash)
@@ -305,8 +307,8 @@ fn named(record: &RecordLock, id: String, session: u64) -> Lock {
     let is_counter = record.key == LockedKey::AutoIncrement;
     let mode = match request.kind {
         _ if is_counter => "AUTO_INC".to_owned(),
-        LockKind::Record => format!("{letter},REC_NOT_GAP"),
-        LockKind::NextKey => letter.to_owned(),
+        LockKind::Record | LockKind::Mark => format!("{letter},REC_NOT_GAP"),
+        LockKind::NextKey | LockKind::Entry => letter.to_owned(),
         LockKind::Gap if at_end => letter.to_owned(),
         LockKind::Gap => format!("{letter},GAP"),
         LockKind::InsertIntention if at_end => format!("{letter},INSERT_INTENTION"),

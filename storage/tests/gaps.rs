@@ -97,10 +97,21 @@ impl World {
         reverse: bool,
         mode: ReadMode,
     ) -> Result<Vec<u32>, Error> {
+        self.scan_columns(trx, index, (lower, upper, reverse), mode, ColumnSet::first(3))
+    }
+
+    fn scan_columns(
+        &self,
+        trx: &mut Trx,
+        index: usize,
+        (lower, upper, reverse): (u32, u32, bool),
+        mode: ReadMode,
+        columns: ColumnSet,
+    ) -> Result<Vec<u32>, Error> {
         let (lower, upper) = (lower.to_be_bytes(), upper.to_be_bytes());
         let (lower, upper) = ([Some(&lower[..])], [Some(&upper[..])]);
         let range = ScanRange { lower: Bound::Included(&lower), upper: Bound::Included(&upper), reverse };
-        let mut cursor = trx.cursor(&self.table, index, mode, ColumnSet::first(3), range)?;
+        let mut cursor = trx.cursor(&self.table, index, mode, columns, range)?;
         let mut row = Row::new();
         let mut ids = Vec::new();
         while cursor.next(trx, &mut row)? {
@@ -282,6 +293,73 @@ fn an_entry_that_was_given_up_is_not_revived_inside_a_locked_range() {
     change(&mut writer, 20).unwrap();
 }
 
+/// Sets k and u of a row, with no lock but its own.
+fn change(world: &World, trx: &mut Trx, id: u32, k: u32, u: u32) -> Outcome {
+    let mut row = Row::new();
+    let key = id.to_be_bytes();
+    match trx.get(&world.table, 0, &[Some(&key)], ReadMode::EXCLUSIVE, &ColumnSet::first(3), &mut row) {
+        Ok(found) => assert!(found),
+        Err(error) => return outcome(Err(error)),
+    }
+    let (k, u) = (k.to_be_bytes(), u.to_be_bytes());
+    outcome(trx.update(&world.table, &row, &[(1, Some(&k)), (2, Some(&u))]))
+}
+
+#[test]
+fn an_entry_that_answers_a_shared_read_is_locked_in_place_of_its_row() {
+    let world = World::new();
+    let mut reader = world.begin(Isolation::RepeatableRead);
+    let columns = ColumnSet::first(2);
+    let mut read = |trx: &mut Trx, mode| world.scan_columns(trx, 1, (15, 35, false), mode, columns);
+    assert_eq!(read(&mut reader, ReadMode::SHARED).unwrap(), [20, 30]);
+    // What the entry does not have may change; what it has may not, nor may the row go.
+    let mut writer = world.begin(Isolation::RepeatableRead);
+    assert_eq!(change(&world, &mut writer, 20, 20, 41), Done);
+    // Others that share it do not wait, even for the row whose other column is being changed.
+    let mut other = world.begin(Isolation::RepeatableRead);
+    assert_eq!(read(&mut other, ReadMode::SHARED).unwrap(), [20, 30]);
+    assert!(matches!(read(&mut other, ReadMode::EXCLUSIVE), Err(Error::LockWaitTimeout)));
+    other.rollback().unwrap();
+    assert_eq!(change(&world, &mut writer, 30, 31, 60), Waits);
+    assert_eq!(world.delete(&mut writer, 30), Waits);
+    assert_eq!(world.delete(&mut writer, 40), Done, "outside the range");
+    assert_eq!(world.may_insert(25, 25, 500), Waits);
+    // A row that was refused is as it was.
+    reader.rollback().unwrap();
+    assert_eq!(change(&world, &mut writer, 30, 31, 60), Done);
+    writer.commit().unwrap();
+    let mut reader = world.begin(Isolation::RepeatableRead);
+    assert_eq!(read(&mut reader, ReadMode::SHARED).unwrap(), [20, 30]);
+    assert_eq!(world.lock(&mut reader, 1, 31, 31, false), [30]);
+    reader.rollback().unwrap();
+    assert!(world.engine.check().unwrap().is_clean());
+}
+
+#[test]
+fn an_entry_of_an_active_writer_does_not_answer() {
+    let world = World::new();
+    let mut writer = world.begin(Isolation::RepeatableRead);
+    assert_eq!(change(&world, &mut writer, 20, 22, 40), Done);
+    let mut reader = world.begin(Isolation::RepeatableRead);
+    let read = |trx: &mut Trx, mode| world.scan_columns(trx, 1, (22, 22, false), mode, ColumnSet::first(2));
+    assert!(matches!(read(&mut reader, ReadMode::SHARED), Err(Error::LockWaitTimeout)));
+    assert!(matches!(read(&mut reader, ReadMode::Shared(IfLocked::Fail)), Err(Error::RowIsLocked)));
+    assert_eq!(read(&mut reader, ReadMode::Shared(IfLocked::Skip)).unwrap(), []);
+    writer.rollback().unwrap();
+    assert_eq!(read(&mut reader, ReadMode::SHARED).unwrap(), []);
+}
+
+#[test]
+fn who_locks_rows_by_an_index_lets_their_holder_change_them() {
+    let world = World::new();
+    let mut holder = world.begin(Isolation::RepeatableRead);
+    assert!(world.get(&mut holder, 20, ReadMode::EXCLUSIVE).unwrap());
+    // It has the gap of the entry, and not the row. The holder of the row would wait for it, and it for the holder.
+    let mut other = world.begin(Isolation::RepeatableRead);
+    assert!(matches!(world.scan(&mut other, 1, 15, 25, false, ReadMode::EXCLUSIVE), Err(Error::LockWaitTimeout)));
+    assert_eq!(change(&world, &mut holder, 20, 50, 40), Done);
+}
+
 #[test]
 fn nowait_and_skip_locked() {
     let world = World::new();
@@ -363,7 +441,9 @@ fn look_twice(world: &World, trx: &mut Trx, random: &mut Random, next_unique: &A
     let upper = lower + random.below(200) as u32;
     let (first_reverse, second_reverse) = (random.chance(2), random.chance(2));
     let mode = if random.chance(2) { ReadMode::SHARED } else { ReadMode::EXCLUSIVE };
-    let mut seen = world.scan(trx, index, lower, upper, first_reverse, mode)?;
+    // With the first two columns alone an entry of the index on k may answer.
+    let columns = ColumnSet::first(2 + random.below(2) as usize);
+    let mut seen = world.scan_columns(trx, index, (lower, upper, first_reverse), mode, columns)?;
     seen.sort_unstable();
     for _ in 0..random.below(6) {
         let id = random.below(2000) as u32;
@@ -375,9 +455,27 @@ fn look_twice(world: &World, trx: &mut Trx, random: &mut Random, next_unique: &A
             (lower..=upper).contains(&value)
         };
         if trx.get(&world.table, 0, &[Some(&key)], ReadMode::EXCLUSIVE, &columns, &mut row)? {
-            trx.delete(&world.table, &row)?;
-            if is_in(number(&row, 1)) {
+            let unique = next_unique.fetch_add(1, Ordering::Relaxed) as u32;
+            let (was_in, k) = (is_in(number(&row, 1)), random.below(2000) as u32);
+            let is_in = match random.below(3) {
+                0 => {
+                    trx.update(&world.table, &row, &[(1, Some(&k.to_be_bytes()))])?;
+                    is_in(k)
+                }
+                1 => {
+                    trx.update(&world.table, &row, &[(2, Some(&unique.to_be_bytes()))])?;
+                    was_in
+                }
+                _ => {
+                    trx.delete(&world.table, &row)?;
+                    false
+                }
+            };
+            if was_in && !is_in {
                 seen.retain(|other| *other != id);
+            }
+            if is_in && !was_in {
+                seen.push(id);
             }
         } else {
             let k = random.below(2000) as u32;
@@ -390,7 +488,7 @@ fn look_twice(world: &World, trx: &mut Trx, random: &mut Random, next_unique: &A
         }
     }
     seen.sort_unstable();
-    let mut again = world.scan(trx, index, lower, upper, second_reverse, mode)?;
+    let mut again = world.scan_columns(trx, index, (lower, upper, second_reverse), mode, columns)?;
     again.sort_unstable();
     assert_eq!(again, seen, "index {index}, {lower}..={upper}");
     Ok(())

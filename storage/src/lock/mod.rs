@@ -31,14 +31,20 @@
 //! Modes and kinds, as in InnoDB. Held | wanted; `-` = compatible:
 //!
 //! ```text
-//!                      record/next-key S   record/next-key X   gap   insert intention
-//! record S                     -                wait            -           -
-//! record X                   wait               wait            -           -
-//! gap (S or X)                 -                  -             -          wait
-//! next-key S                   -                wait            -          wait
-//! next-key X                 wait               wait            -          wait
-//! insert intention             -                  -             -           -
+//!                      record/next-key S   record/next-key X   gap   insert intention   mark
+//! record S                     -                wait            -           -           wait
+//! record X                   wait               wait            -           -           wait
+//! gap (S or X)                 -                  -             -          wait           -
+//! next-key S                   -                wait            -          wait         wait
+//! next-key X                 wait               wait            -          wait         wait
+//! entry S                      -                wait            -          wait           -
+//! insert intention             -                  -             -           -             -
+//! mark                       wait               wait            -           -           wait
 //! ```
+//!
+//! The last two kinds are of entries of secondary indexes. Who locks rows through one locks them in the clustered index,
+//! and of each entry only that it is not revived (*entry*). Who reads the entry alone locks it as a record, so that
+//! its row does not give it up (*mark*).
 //!
 //! Invariants:
 //!
@@ -141,6 +147,11 @@ pub enum LockKind {
     Gap,
     /// Both.
     NextKey,
+    /// The gap before an entry of a secondary index, and that it is not revived: its row may give it up, unless that is
+    /// locked.
+    Entry,
+    /// The request to delete-mark an entry of a secondary index.
+    Mark,
     /// The request to insert into the gap before it.
     InsertIntention,
 }
@@ -148,11 +159,11 @@ pub enum LockKind {
 impl LockKind {
     /// Whether it covers the record, and not only the gap before it.
     pub fn has_record(self) -> bool {
-        matches!(self, LockKind::Record | LockKind::NextKey)
+        matches!(self, LockKind::Record | LockKind::NextKey | LockKind::Entry)
     }
 
     fn has_gap(self) -> bool {
-        matches!(self, LockKind::Gap | LockKind::NextKey)
+        matches!(self, LockKind::Gap | LockKind::NextKey | LockKind::Entry)
     }
 }
 
@@ -198,7 +209,12 @@ fn conflicts(wanted: (LockMode, LockKind), held: (LockMode, LockKind)) -> bool {
     if wanted.1 == LockKind::InsertIntention {
         return held.1.has_gap();
     }
-    let both_record = wanted.1.has_record() && held.1.has_record();
+    let both_record = match (wanted.1, held.1) {
+        (LockKind::Mark, other) | (other, LockKind::Mark) => {
+            matches!(other, LockKind::Record | LockKind::NextKey | LockKind::Mark)
+        }
+        (one, other) => one.has_record() && other.has_record(),
+    };
     both_record && (wanted.0 == LockMode::Exclusive || held.0 == LockMode::Exclusive)
 }
 

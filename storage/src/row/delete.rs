@@ -93,7 +93,7 @@ pub(super) fn delete_key(
             continue;
         }
         build_entry(ctx.store, table, index, &before, 0, entry)?;
-        secondary::mark(ctx, table.tree(index), trx.id, entry)?;
+        secondary::mark(ctx, trx, table.tree(index), entry)?;
     }
     if let Some(log) = table.row_log() {
         log.note(ctx.store, Some(&before), None);

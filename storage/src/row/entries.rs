@@ -53,7 +53,7 @@ pub(super) fn mark(
     for_each_entry(ctx.store, table, index, version, entry, &mut |entry| {
         look(trx, number)?;
         number += 1;
-        secondary::mark(ctx, table.tree(index), trx.id, entry).map(drop)
+        secondary::mark(ctx, trx, table.tree(index), entry)
     })
 }
 
@@ -155,7 +155,7 @@ pub(super) fn update(
     for (number, &at) in difference.gone.iter().enumerate() {
         look(trx, number)?;
         entry_of(ctx.store, table, index, before, &difference.before, &difference.before.items[at], entry)?;
-        secondary::mark(ctx, table.tree(index), trx.id, entry)?;
+        secondary::mark(ctx, trx, table.tree(index), entry)?;
     }
     for (number, &at) in difference.new.iter().enumerate() {
         look(trx, number)?;

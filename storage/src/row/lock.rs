@@ -12,7 +12,8 @@
 //!
 //! In REPEATABLE READ and above a locking scan takes each record with its gap, and the gap before the first record
 //! beyond its range. Entries of secondary indexes are locked only for their gaps, always shared: their rows are locked
-//! in the clustered index. An insert requests the gap of the record behind its position (an *insert intention*) while
+//! in the clustered index. Only a reader that needs no more than an entry locks that instead of the row, if its leaf
+//! tells that no active transaction has written there. An insert requests the gap of the record behind its position (an *insert intention*) while
 //! it has the leaf latched. A scan that moves from one leaf to the next keeps the first latched until it has locked
 //! what it finds on the second; so no insert can happen between looking and locking.
 

@@ -111,16 +111,29 @@ fn put_conflict(
     Ok(ctx.locks.has_conflict(trx.id, request).then_some(request))
 }
 
-/// Delete-marks an entry. Returns whether it is there.
-pub(super) fn mark(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordBuffer) -> Result<bool> {
+/// Delete-marks an entry, if it is there, once no other transaction has locked it to read it.
+pub(super) fn mark(ctx: &Context<'_>, trx: &mut Transaction, tree: &Tree, entry: &RecordBuffer) -> Result<()> {
     let key = Key::of_buffer(entry, &tree.leaf)?;
-    let mut mtr = Mtr::begin(ctx.store);
-    let place = tree.latch_leaf(&mut mtr, &key)?;
-    if !place.matched {
-        return Ok(false);
+    loop {
+        let mut mtr = Mtr::begin(ctx.store);
+        let place = tree.latch_leaf(&mut mtr, &key)?;
+        if !place.matched {
+            return Ok(());
+        }
+        // Readers of entries lock their gaps as well.
+        if ctx.locks.has_gaps(tree.id) {
+            let page = mtr.page(place.leaf);
+            let id = lock_id(tree, page, usize::from(place.origin))?;
+            let request = LockRequest::new(id, LockMode::Exclusive, LockKind::Mark).on(header::page_no(page));
+            if ctx.locks.has_conflict(trx.id, request) {
+                drop(place);
+                drop(mtr);
+                wait(ctx, trx, request)?;
+                continue;
+            }
+        }
+        return mark_at(tree, mtr, &place, trx.id);
     }
-    mark_at(tree, mtr, &place, trx_id)?;
-    Ok(true)
 }
 
 /// Delete-marks the entry found, and commits.

@@ -159,7 +159,7 @@ fn change(
             build_entry(ctx.store, table, index, &after, 0, other_entry)?;
             if entry.image() != other_entry.image() {
                 trx.interrupt.pass();
-                secondary::mark(ctx, table.tree(index), trx.id, entry)?;
+                secondary::mark(ctx, trx, table.tree(index), entry)?;
                 trx.interrupt.pass();
                 secondary::insert(ctx, trx, table, index, other_entry)?;
             }

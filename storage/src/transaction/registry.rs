@@ -280,10 +280,13 @@ impl Registry {
     /// Whether this transaction has not ended.
     #[inline]
     pub fn is_active(&self, id: TrxId) -> bool {
-        if id.0 < self.oldest.load(Ordering::Acquire) {
-            return false;
-        }
-        self.active_ids.contains(id)
+        !self.all_ended(id) && self.active_ids.contains(id)
+    }
+
+    /// Whether this transaction and all before it have ended.
+    #[inline]
+    pub fn all_ended(&self, id: TrxId) -> bool {
+        id.0 < self.oldest.load(Ordering::Acquire)
     }
 
     /// A view of this moment.

@@ -9,13 +9,16 @@
 //!   downward  gap of the first record beyond the upper end, then next-key each record met
 //!   a point   record only, if it is there; else the gap where it would be
 //! ```
+//!
+//! Through a secondary index the row is locked in the clustered index and read there. A reader that shares what it locks
+//! and needs no more than the entry reads and locks that alone, if every transaction that wrote on its leaf has ended.
 
 use format::page::header;
 use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
 use format::record::{compare, is_deleted};
 
 use super::super::entry::{Key, damaged};
-use super::super::fill::{fill, read_visible};
+use super::super::fill::{fill, fill_from_entry, read_visible};
 use super::super::lock::{
     RowLock, gap_before, lock_gap, lock_gap_behind, lock_id, lock_row, scan_kind, wait, wait_or_skip,
 };
@@ -95,10 +98,18 @@ impl Scan {
                 }
                 _ => {
                     if gaps && !self.point {
-                        // Shared, so that readers of gaps do not block each other.
                         let id = lock_id(tree, &page, usize::from(origin))?;
-                        let request =
-                            LockRequest::new(id, LockMode::Shared, LockKind::NextKey).on(header::page_no(&page));
+                        let kind = |kind| LockRequest::new(id, LockMode::Shared, kind).on(header::page_no(&page));
+                        if mode == LockMode::Shared
+                            && self.entry_answers(ctx, trx, &page, origin)
+                            && ctx.locks.try_lock(&mut trx.locks, kind(LockKind::NextKey))? != TryLock::Conflict
+                        {
+                            fill_from_entry(table, self.index, &page, usize::from(origin), &self.columns, row)?;
+                            self.note(table, &page, origin, Progress::Behind)?;
+                            return Ok(true);
+                        }
+                        // Shared, so that readers of gaps do not block each other.
+                        let request = kind(LockKind::Entry);
                         if ctx.locks.try_lock(&mut trx.locks, request)? == TryLock::Conflict {
                             drop(page);
                             drop(before.take());
@@ -202,6 +213,16 @@ impl Scan {
                 Ok(Found::Row)
             }
         }
+    }
+
+    /// Whether the entry at `origin` is all that the reader needs, and no active transaction can have changed its row in
+    /// what the entry has of it.
+    fn entry_answers(&self, ctx: &Context<'_>, trx: &Transaction, page: &[u8], origin: u16) -> bool {
+        if !self.covering || is_deleted(page, usize::from(origin)) {
+            return false;
+        }
+        let newest = index::max_trx_id(page);
+        ctx.registry.all_ended(newest) && !trx.misses(newest)
     }
 
     /// Reads the newest committed version of a row that another transaction is changing. False = there is none.
