@@ -2,14 +2,18 @@
 //! partition, the files, and what the check of the whole instance says.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use format::collation::CollationId;
 use format::value::ColumnType;
 use storage::io::Disk;
-use storage::io::sim::SimDisk;
+use storage::io::sim::{Random, SimDisk};
 use storage::schema::{Column, ColumnSet, IndexDefinition, ReadMode, Row, ScanRange, TableDefinition};
-use storage::{Config, Engine, PartitionDefinition, Partitioning, Relatives, Result, Table, TrxOptions};
+use storage::{
+    Config, Engine, Error, Interrupt, PartitionDefinition, Partitioning, Relatives, Result, Scheduler, Table, Trx,
+    TrxOptions,
+};
 
 fn open(disk: &SimDisk) -> Result<Arc<Engine>> {
     Engine::open(Arc::new(disk.clone()), Config::tiny())
@@ -213,4 +217,154 @@ fn the_log_is_synced_once_for_many_files() {
 /// The files of a table's partitions.
 fn files_of(disk: &SimDisk, table: &str) -> Vec<String> {
     files(disk).into_iter().filter(|name| name.starts_with(&format!("{table}#"))).collect()
+}
+
+/// The body of each id, in all partitions.
+type Bodies = BTreeMap<u64, u8>;
+
+/// Transactions that go on between the steps of a statement that writes the partitions anew. Each changes rows that no other
+/// has changed, so that none waits.
+struct Writers {
+    engine: Arc<Engine>,
+    random: Random,
+    committed: Bodies,
+    open: Vec<(Trx, Arc<Table>, BTreeMap<u64, Option<u8>>)>,
+    steps: u64,
+}
+
+impl Writers {
+    fn step(&mut self) {
+        if self.open.len() < 3 && (self.open.is_empty() || self.random.chance(4)) {
+            let metadata_wait_timeout = Duration::ZERO;
+            let mut trx = self.engine.begin(TrxOptions { metadata_wait_timeout, ..TrxOptions::patient() });
+            match trx.open_table("d", "t") {
+                Ok(table) => self.open.push((trx, table, BTreeMap::new())),
+                // The statement has the table alone.
+                Err(Error::LockWaitTimeout) => return,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let at = self.random.below(self.open.len() as u64) as usize;
+        if self.random.chance(6) {
+            return self.end(at);
+        }
+        let id = self.random.below(30);
+        if self.open.iter().enumerate().any(|(other, open)| other != at && open.2.contains_key(&id)) {
+            return;
+        }
+        let (trx, table, own) = &mut self.open[at];
+        let body = self.random.below(256) as u8;
+        let is_there = own.get(&id).copied().unwrap_or_else(|| self.committed.get(&id).copied()).is_some();
+        let place = by_tens(&[Some(&id.to_be_bytes())], 3);
+        let file = table.files()[place].clone();
+        let mut row = Row::new();
+        let key = id.to_be_bytes();
+        let found = trx.get(&file, 0, &[Some(&key)], ReadMode::EXCLUSIVE, &ColumnSet::first(2), &mut row).unwrap();
+        assert_eq!(found, is_there, "row {id}");
+        let (value, becomes) = match (found, self.random.chance(3)) {
+            (true, true) => (trx.delete(&file, &row), None),
+            (true, false) => (trx.update(&file, &row, &[(1, Some(&[body; 200]))]), Some(body)),
+            (false, _) => (trx.insert(&file, &[Some(&key), Some(&[body; 200])]), Some(body)),
+        };
+        value.unwrap();
+        own.insert(id, becomes);
+    }
+
+    fn end(&mut self, at: usize) {
+        let (trx, _, own) = self.open.swap_remove(at);
+        if self.random.chance(3) {
+            return trx.rollback().unwrap();
+        }
+        trx.commit().unwrap();
+        for (id, body) in own {
+            match body {
+                Some(body) => self.committed.insert(id, body),
+                None => self.committed.remove(&id),
+            };
+        }
+    }
+}
+
+struct Going(Mutex<Writers>);
+
+impl std::fmt::Debug for Going {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Going")
+    }
+}
+
+impl Scheduler for Going {
+    fn wait(&self, ready: &mut dyn FnMut() -> bool) -> bool {
+        while !ready() {
+            self.0.lock().unwrap().end(0);
+        }
+        true
+    }
+
+    fn pass(&self) {
+        let writers = &mut *self.0.lock().unwrap();
+        let steps = writers.random.below(4).min(writers.steps);
+        writers.steps -= steps;
+        (0..steps).for_each(|_| writers.step());
+    }
+}
+
+/// The bodies that the files of a table have, by an index.
+fn bodies(engine: &Arc<Engine>, index: usize) -> Bodies {
+    let mut trx = engine.begin(TrxOptions::patient());
+    let table = trx.open_table("d", "t").unwrap();
+    let mut bodies = Bodies::new();
+    for (place, file) in table.files().iter().enumerate() {
+        let mut cursor = trx.cursor(file, index, ReadMode::Consistent, ColumnSet::first(2), ScanRange::ALL).unwrap();
+        let mut row = Row::new();
+        while cursor.next(&mut trx, &mut row).unwrap() {
+            assert_eq!(by_tens(&[row.get(0)], 3), place, "a row in another partition");
+            let id = u64::from_be_bytes(row.get(0).unwrap().try_into().unwrap());
+            assert!(bodies.insert(id, row.get(1).unwrap()[0]).is_none(), "row {id} is there twice");
+        }
+    }
+    bodies
+}
+
+/// Partitions are written anew beside transactions, with the same key and with another one.
+#[test]
+fn partitions_are_written_anew_beside_changes() {
+    for seed in 0..40 {
+        let (_, engine) = instance(seed);
+        let committed = bodies(&engine, 0);
+        let random = Random::new(seed);
+        let mut writers = Writers { engine: engine.clone(), random, committed, open: Vec::new(), steps: 0 };
+        (0..20).for_each(|_| writers.step());
+        writers.steps = 200;
+        let going = Arc::new(Going(Mutex::new(writers)));
+        let scheduler: Arc<dyn Scheduler> = going.clone();
+        let interrupt = Arc::new(Interrupt::scheduled(scheduler));
+        let wait = TrxOptions { interrupt, ..TrxOptions::patient() };
+        let locked = engine.lock_definitions(&[("d", "t")], Relatives::Alone, &wait).unwrap();
+        let mut alteration = locked.alter("d", "t").unwrap();
+        alteration.keeps_partitions = true;
+        if seed % 2 == 1 {
+            alteration.definition.indexes[0] = IndexDefinition::new("PRIMARY", true, &[1, 0]);
+            alteration.definition.columns[1].nullable = false;
+        }
+        assert!(alteration.copies_beside(), "others may write");
+        let (table, _) = alteration.copy(None, Some(&mut |values| Ok(by_tens(values, 3)))).unwrap();
+        drop(locked);
+        drop(wait);
+        let mut writers = Arc::into_inner(going).expect("the statement has ended").0.into_inner().unwrap();
+        assert!(writers.steps < 100, "{} steps are left", writers.steps);
+        while !writers.open.is_empty() {
+            writers.end(0);
+        }
+        let counted = |file: &Arc<Table>| file.state.rows.load(std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(table.files().iter().map(counted).sum::<u64>(), writers.committed.len() as u64);
+        for index in [0, 1] {
+            assert_eq!(bodies(&engine, index), writers.committed, "seed {seed}, index {index}");
+        }
+        drop(table);
+        let report = engine.check().unwrap();
+        assert!(report.is_clean(), "seed {seed}: {:#?}", report.errors);
+        drop(writers);
+        engine.close().unwrap();
+    }
 }

@@ -133,7 +133,8 @@ fn optimize(context: &Context<'_>, table: &Arc<Table>) -> Result<()> {
         _ => {
             let locked = engine.lock_definitions(&[(database, name)], Relatives::Alone, &context.wait);
             let locked = locked.map_err(storage_error)?;
-            let alteration = locked.alter(database, name).map_err(storage_error)?;
+            let mut alteration = locked.alter(database, name).map_err(storage_error)?;
+            alteration.keeps_partitions = true;
             let router = Router::new(context, &alteration.definition)?;
             // Another session may have divided it since it was found.
             let divides = alteration.table().is_partitioned();

@@ -10,8 +10,8 @@
 //!            indexes are dropped                                               INPLACE COPY   any
 //! Rebuild    columns come, go or move, NULL or NOT NULL, encryption,           INPLACE        any
 //!            FORCE, another clustered index                                            COPY   SHARED EXCLUSIVE
-//!            a new AUTO_INCREMENT column,                                      INPLACE COPY   SHARED EXCLUSIVE
-//!            any of the above where there are partitions
+//!            a new AUTO_INCREMENT column; rows may come into other             INPLACE COPY   SHARED EXCLUSIVE
+//!            partitions
 //! Copy       values get another type, generated columns another expression, rows       COPY   SHARED EXCLUSIVE
 //!            are held to a CHECK constraint, no column tells the rows apart any more
 //! ```
@@ -234,6 +234,25 @@ impl Change {
             })
     }
 
+    /// Whether every row stays in the partition that it is in: one rule divides the rows by columns that stay as they are.
+    fn keeps_partitions(&self, context: &Context<'_>, table: &Table) -> Result<bool> {
+        let (Some(was), Some(is)) = (&table.partitioning, &self.definition.partitioning) else { return Ok(false) };
+        if was.rule != is.rule || was.parts.len() != is.parts.len() {
+            return Ok(false);
+        }
+        let (old, new) = (Router::new(context, &table.definition())?, Router::new(context, &self.definition)?);
+        let (old, new) = (old.deciding(), new.deciding());
+        let stays = |(was, is): (&usize, &usize)| {
+            let (from, to) = (&table.columns[*was], &self.definition.columns[*is]);
+            self.sources[*is] == Source::Old(*was)
+                && from.nullable == to.nullable
+                && from.generated.is_none()
+                && to.generated.is_none()
+                && to.ty.keeps_values_of(&from.ty)
+        };
+        Ok(old.len() == new.len() && old.iter().zip(&new).all(stays))
+    }
+
     /// Whether rows that exist get numbers, which depend on each other.
     fn numbers_rows(&self, table: &Table) -> bool {
         let is_new = |source: &Source| source.old().is_none_or(|old| !table.columns[old].auto_increment);
@@ -323,6 +342,7 @@ pub fn perform(
     alteration.renamed_indexes = std::mem::take(&mut change.renamed_indexes);
     alteration.column_origins = Some(change.sources.iter().map(|source| source.old()).collect());
     alteration.auto_increment = change.auto_increment;
+    alteration.keeps_partitions = change.keeps_partitions(context, &table)?;
     let way_of = |alteration: &Alteration<'_>| {
         let mut way = change.way(&table, alteration.columns.is_some());
         if !alteration.keeps_order() {

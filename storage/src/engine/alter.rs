@@ -9,7 +9,7 @@
 //! ```
 //!
 //! While indexes are built others may read and write the table (`beside`), and while rows are copied unless they lose their
-//! clustered key, or are divided into partitions. Otherwise others may read it then.
+//! clustered key, or go from one partition to another. Otherwise others may read it then.
 //!
 //! Either is one [`Ddl`] for the whole statement: columns, indexes, foreign keys (of this table and of those that refer
 //! to it), options, the table's name, and the next AUTO_INCREMENT value.
@@ -58,6 +58,9 @@ pub struct Alteration<'l> {
     pub columns: Option<Vec<ColumnSource>>,
     /// What others may do meanwhile.
     pub others: Others,
+    /// The caller knows that each row that is copied stays in the partition that it is in, and that of each there is one
+    /// before and after at the same place.
+    pub keeps_partitions: bool,
 }
 
 /// Where the rows of new files come from.
@@ -90,6 +93,7 @@ impl LockedTables<'_> {
             auto_increment: None,
             columns: None,
             others: Others::Write,
+            keeps_partitions: false,
         })
     }
 }
@@ -168,7 +172,12 @@ impl Alteration<'_> {
     /// Whether others may change rows while they are copied. The caller must know whether what [`copy`](Self::copy) makes of
     /// a row depends on that row alone.
     pub fn copies_beside(&self) -> bool {
-        !self.old.is_partitioned() && self.definition.partitioning.is_none() && !self.drops_key()
+        let stays = match (&self.old.partitioning, &self.definition.partitioning) {
+            (None, None) => true,
+            (Some(_), Some(_)) => self.keeps_partitions,
+            _ => false,
+        };
+        stays && !self.drops_key()
     }
 
     /// Whether rows that are copied keep their clustered keys.
@@ -430,13 +439,18 @@ impl Alteration<'_> {
         let mut trx = reader(&wait.interrupt);
         trx.open_view(&inner.registry);
         let others = self.others();
-        let mut beside = (others == Others::Write && self.copies_beside()).then(|| Rebuild::begin(inner, old, &new));
+        let is_whole = targets.len() == old.files().len() && matches!(rows, Rows::Moved(_));
+        let mut beside = Vec::new();
+        if others == Others::Write && is_whole && self.copies_beside() {
+            let files = old.files().iter().zip(new.files());
+            beside.extend(files.map(|(old, new)| Rebuild::begin(inner, old, new)));
+        }
         if others != Others::Wait {
-            self.locked.open(beside.is_none());
+            self.locked.open(beside.is_empty());
         }
         let look = || match wait.interrupt.is_set() {
             true => Err(Error::Interrupted),
-            false => beside.as_ref().map_or(Ok(()), Rebuild::check),
+            false => beside.iter().try_for_each(Rebuild::check),
         };
         let mut last_imported = 0;
         let count = match rows {
@@ -456,18 +470,22 @@ impl Alteration<'_> {
                 count
             }
         };
-        match &mut beside {
-            Some(beside) if !self.keeps_keys() => beside.follow_moves(inner, trx),
-            _ => drop(trx),
+        if !self.keeps_keys() {
+            for file in &mut beside {
+                let mut snapshot = reader(&wait.interrupt);
+                snapshot.view = trx.view.clone();
+                file.follow_moves(inner, snapshot);
+            }
         }
-        if let Some(beside) = &mut beside {
-            beside.catch_up(inner, &mut map, wait)?;
-        }
+        drop(trx);
+        Rebuild::catch_up(&mut beside, inner, &mut map, wait)?;
         if others != Others::Wait {
             self.locked.close()?;
         }
-        if let Some(beside) = &mut beside {
-            beside.finish(inner, &mut map, wait)?;
+        for file in &mut beside {
+            file.finish(inner, &mut map, wait)?;
+        }
+        if !beside.is_empty() {
             self.locked.check_current(old)?;
         }
         drop(beside);

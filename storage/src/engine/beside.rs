@@ -7,7 +7,8 @@
 //!                                the logs are applied, in rounds
 //! ```
 //!
-//! A table in partitions has a log for each of them: their indexes are built one after the other, from one view.
+//! A table in partitions has a log for each of them: their indexes are built one after the other, from one view, and so are
+//! their files, if every row stays in its partition.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -91,7 +92,7 @@ impl<'t> Build<'t> {
     }
 }
 
-/// A table that is written anew into another file. Its log ends when this is dropped.
+/// A file of a table that is written anew into another one. Its log ends when this is dropped.
 pub(super) struct Rebuild<'t> {
     old: &'t row::Table,
     new: &'t row::Table,
@@ -182,15 +183,19 @@ impl<'t> Rebuild<'t> {
         Ok(bytes)
     }
 
-    /// Catches up with the writers until little is left.
+    /// Catches up with the writers until little is left for all files of a table.
     pub(super) fn catch_up(
-        &mut self,
+        files: &mut [Rebuild<'_>],
         inner: &Inner,
         map: &mut Option<&mut RowMap<'_>>,
         wait: &TrxOptions,
     ) -> Result<()> {
         for _ in 0..ROUNDS_MAX {
-            if self.apply(inner, map, wait, false)? <= LAST_ROUND_KEY_BYTES {
+            let mut bytes = 0;
+            for file in &mut *files {
+                bytes += file.apply(inner, map, wait, false)?;
+            }
+            if bytes <= LAST_ROUND_KEY_BYTES {
                 break;
             }
         }

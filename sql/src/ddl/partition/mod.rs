@@ -54,6 +54,13 @@ impl<'a> Router<'a> {
         Ok(Router { context, definition: definition.clone(), routing, failure: RefCell::new(None) })
     }
 
+    /// The columns that decide on a row's partition, in the order in which they do.
+    pub fn deciding(&self) -> Vec<usize> {
+        let Some(routing) = &self.routing else { return Vec::new() };
+        let lower = routing.lower.iter().flat_map(|(function, _)| function.columns());
+        routing.upper.columns().into_iter().chain(lower).collect()
+    }
+
     pub fn place(&self, values: &[Option<&[u8]>]) -> storage::Result<usize> {
         let Some(routing) = &self.routing else { return Ok(0) };
         let place = routing.partition_of(self.context.eval, &self.definition.columns, &|column| values[column]);
