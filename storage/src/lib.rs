@@ -70,6 +70,7 @@ pub use lock::{
 };
 pub use mtr::{Changes, Mtr, PageHandle};
 pub use recovery::{Annexes, RecoveryReport};
+pub use row::foreign::{Generator, NewValues};
 pub use row::{Posting, Wanted, identity_of_key};
 pub use schema::{
     AtomicWrites, Check, Column, ColumnDefault, ColumnSet, ColumnSource, ColumnTest, Compression, Database, Definition,

@@ -108,12 +108,9 @@ pub fn check_foreign_keys(definition: &TableDefinition) -> Result<()> {
             }
         }
         for generated in definition.columns.iter().filter_map(|column| column.generated.as_ref()) {
-            if stored_expression::names(&generated.expression)?.iter().any(changes) {
-                return Err(match generated.stored {
-                    true => Error::cannot_add_foreign_key(),
-                    // Their values are in the row here, unlike in InnoDB.
-                    false => Error::unsupported("VIRTUAL columns of columns that a foreign key changes"),
-                });
+            // The values of VIRTUAL ones follow (`executor::follow`).
+            if generated.stored && stored_expression::names(&generated.expression)?.iter().any(changes) {
+                return Err(Error::cannot_add_foreign_key());
             }
         }
     }

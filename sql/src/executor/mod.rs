@@ -21,6 +21,7 @@ pub mod apply;
 pub mod change;
 mod divided;
 mod elements;
+pub mod follow;
 mod found;
 mod fulltext;
 mod grace;

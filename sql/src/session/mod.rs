@@ -263,6 +263,7 @@ impl Session {
         let measure = measure::Measure::new(instance.statements.register(process.id.into()));
         status.belongs_to(process.id);
         crate::monitor::witness_deadlocks(&instance);
+        crate::executor::follow::teach(&instance.engine);
         Session {
             instance,
             process,

@@ -16,7 +16,7 @@ use super::{Engine, Inner};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
 use crate::row;
-use crate::row::foreign::{Followers, Link};
+use crate::row::foreign::{Followers, Generator, Link};
 use crate::schema::Row;
 use crate::sync::{Mutex, Rank};
 use crate::transaction::Transaction;
@@ -40,6 +40,11 @@ impl LastViolation {
 }
 
 impl Engine {
+    /// Says how generated columns of rows are computed that cascades change. The first one counts.
+    pub fn generate_by(&self, make: impl FnOnce() -> Box<dyn Generator>) {
+        self.inner.generator.get_or_init(make);
+    }
+
     /// The last row that violated a foreign key.
     pub fn last_foreign_key_error(&self) -> Option<ForeignKeyReport> {
         self.inner.last_violation.0.lock().clone()
@@ -56,9 +61,9 @@ impl Inner {
 }
 
 impl Trx {
-    /// foreign_key_checks, from the next change on.
-    pub fn set_foreign_key_checks(&mut self, on: bool) {
-        self.foreign_key_checks = on;
+    /// foreign_key_checks, from the next change on; what it was.
+    pub fn set_foreign_key_checks(&mut self, on: bool) -> bool {
+        std::mem::replace(&mut self.foreign_key_checks, on)
     }
 
     /// Whether changes of a table have to check others.

@@ -115,6 +115,8 @@ struct Inner {
     locks: LockTable,
     /// Is told of a deadlock before its victim is rolled back.
     deadlock_witness: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Computes generated columns of rows that cascades change.
+    generator: OnceLock<Box<dyn row::foreign::Generator>>,
     registry: Registry,
     dictionary: Dictionary,
     purge_view: row::PurgeView,
@@ -142,6 +144,7 @@ impl Inner {
             registry: &self.registry,
             purge: &self.purge_view,
             foreign: None,
+            generator: self.generator.get().map(|own| &**own),
         }
     }
 }
@@ -175,6 +178,7 @@ impl Engine {
             undo: opened.undo,
             locks: opened.locks,
             deadlock_witness: OnceLock::new(),
+            generator: OnceLock::new(),
             registry: opened.registry,
             dictionary: opened.dictionary,
             purge_view: opened.purge_view,

@@ -77,6 +77,7 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
         registry: &registry,
         purge: &purge_view,
         foreign: None,
+        generator: None,
     };
     report.ddl_rolled_back = ddl.len() as u64;
     for trx in ddl {

@@ -127,6 +127,8 @@ pub struct Context<'e> {
     pub purge: &'e PurgeView,
     /// The foreign keys to check; None = there are none, or checks are off.
     pub foreign: Option<&'e foreign::KeyGraph>,
+    /// Computes what depends on columns that a cascade changes; None = nobody has said how.
+    pub generator: Option<&'e dyn foreign::Generator>,
 }
 
 /// Finds a table by its id, since undo records carry nothing else. `None` = dropped.

@@ -8,7 +8,7 @@ use format::record::is_deleted;
 use format::value::ColumnType;
 
 use super::check::{violation, with_gaps};
-use super::{DEPTH_MAX, Link, ParentSide, Relations};
+use super::{DEPTH_MAX, Link, NewValues, ParentSide, Relations};
 use crate::error::{Error, ForeignKeySide, Result};
 use crate::row::fill::fill;
 use crate::row::write::{Changes, key_of_row};
@@ -220,10 +220,21 @@ impl Parent<'_> {
         let child = &link.child;
         let deletes = self.changes.is_none() && action == ReferentialAction::Cascade;
         let step = self.step.next(child, !deletes);
-        let mut values = None;
+        let values = if deletes { Ok(Vec::new()) } else { self.new_values(link, parent, key, action) };
+        // Values that do not fit are an error if there is a child.
+        let (values, mut unfit) = match values {
+            Ok(values) => (values, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        let computed = self.computed_from(child, &values).unwrap_or_else(|| {
+            unfit = Some(self.has_children(link, key, "its generated columns cannot be computed"));
+            Vec::new()
+        });
+        // What is computed may read any column.
+        let read = if computed.is_empty() { ColumnSet::EMPTY } else { ColumnSet::first(child.columns.len()) };
         let range = ScanRange::prefix(key);
         // The scan also finds the row itself.
-        let mut scan = Scan::new(child, link.child_index, ReadMode::EXCLUSIVE, &ColumnSet::EMPTY, &range);
+        let mut scan = Scan::new(child, link.child_index, ReadMode::EXCLUSIVE, &read, &range);
         let mut row = Row::new();
         let mut count = 0_i64;
         while with_gaps(trx, |trx| scan.next(self.ctx, trx, child, &mut row))? {
@@ -238,12 +249,23 @@ impl Parent<'_> {
             if self.step.is_updating(child.table_id()) {
                 return Err(self.has_children(link, key, "a cascade would update the table once more"));
             }
-            if values.is_none() {
-                values = Some(self.new_values(link, parent, key, action)?);
+            if let Some(error) = unfit.take() {
+                return Err(error);
             }
-            let values = values.iter().flatten();
+            let mut own = Vec::new();
+            if let Some(generator) = self.ctx.generator.filter(|_| !computed.is_empty()) {
+                let value = |column: usize| match values.iter().find(|(changed, _)| *changed == column) {
+                    Some((_, new)) => new.clone(),
+                    None => row.get(column).map(<[u8]>::to_vec),
+                };
+                let unfit = || self.has_children(link, key, "a generated column of the child table has no value then");
+                own = generator.compute(&child.columns, &computed, &value).ok_or_else(unfit)?;
+                if own.iter().any(|(column, value)| value.is_none() && !child.columns[*column].nullable) {
+                    return Err(unfit());
+                }
+            }
             let changes: Vec<(usize, Option<&[u8]>)> =
-                values.map(|(column, value)| (*column, value.as_deref())).collect();
+                values.iter().chain(&own).map(|(column, value)| (*column, value.as_deref())).collect();
             // The ordinal that storage tells is one of the child's indexes: the caller knows the parent.
             update_at(self.ctx, trx, child, &row, &changes, &step, followers).map_err(|error| match error {
                 Error::DuplicateKey { index } => {
@@ -258,6 +280,15 @@ impl Parent<'_> {
         Ok(())
     }
 
+    /// The generated columns of a child that follow its new values.
+    fn computed_from(&self, child: &Table, values: &NewValues) -> Option<Vec<usize>> {
+        if values.is_empty() || child.columns.iter().all(|column| column.generated.is_none()) {
+            return Some(Vec::new());
+        }
+        let changed: Vec<usize> = values.iter().map(|(column, _)| *column).collect();
+        self.ctx.generator?.depending(&child.columns, &changed)
+    }
+
     /// What the children's columns become.
     fn new_values(
         &self,
@@ -265,7 +296,7 @@ impl Parent<'_> {
         parent: &ParentSide,
         key: &[Option<&[u8]>],
         action: ReferentialAction,
-    ) -> Result<Vec<(usize, Option<Vec<u8>>)>> {
+    ) -> Result<NewValues> {
         let child = &link.child;
         let mut values = Vec::with_capacity(link.child_columns.len());
         for (own, column) in link.child_columns.iter().zip(&parent.columns) {

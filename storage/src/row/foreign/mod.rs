@@ -44,7 +44,7 @@ use rustc_hash::FxHashMap;
 
 use super::Table;
 use crate::lock::{MetadataLock, TableUse};
-use crate::schema::ForeignKey;
+use crate::schema::{Column, ForeignKey};
 
 pub use cascade::{Followers, delete, update};
 pub(super) use check::{Turn, check_parents};
@@ -107,6 +107,23 @@ impl Relations {
     pub fn is_empty(&self) -> bool {
         self.parents.is_empty() && self.children.is_empty()
     }
+}
+
+/// The columns of a row that are to have other values, with these: in their order.
+pub type NewValues = Vec<(usize, Option<Vec<u8>>)>;
+
+/// Computes the generated columns of a row that a cascade changes. The expressions are texts of an upper layer.
+pub trait Generator: Send + Sync {
+    /// Which columns of a table are computed, directly or not, from these. None: that cannot be told.
+    fn depending(&self, columns: &[Column], changed: &[usize]) -> Option<Vec<usize>>;
+
+    /// The values of these columns, in a row that has these values else. None: one cannot be computed.
+    fn compute(
+        &self,
+        columns: &[Column],
+        wanted: &[usize],
+        row: &dyn Fn(usize) -> Option<Vec<u8>>,
+    ) -> Option<NewValues>;
 }
 
 /// The relations of all tables that a statement may reach.
