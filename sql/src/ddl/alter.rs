@@ -279,6 +279,7 @@ impl Change {
         }
         match change.partition_by.take() {
             Some(Some(by)) => {
+                partition::check_engines(context, Some("InnoDB"), &by.definitions)?;
                 partition::settle(context, definition, &by)?;
                 change.force = true;
             }

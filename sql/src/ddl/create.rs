@@ -194,7 +194,12 @@ fn complete(
         return Err(Error::primary_key_required());
     }
     match &create.partition_by {
-        Some(by) => partition::settle(context, &mut definition, by)?,
+        Some(by) => {
+            let engine = create.options.iter().find(|option| option.name == "ENGINE");
+            let engine = engine.map(|option| options::word(&option.value));
+            partition::check_engines(context, engine.as_deref(), &by.definitions)?;
+            partition::settle(context, &mut definition, by)?;
+        }
         // Of the table that it is to be like.
         None => partition::settle_again(context, &mut definition)?,
     }

@@ -85,7 +85,7 @@ impl Given {
     }
 }
 
-fn word(value: &OptionValue) -> String {
+pub fn word(value: &OptionValue) -> String {
     match value {
         OptionValue::Default => "DEFAULT".into(),
         OptionValue::Number(number) => number.to_string(),
@@ -490,6 +490,15 @@ fn forget(options: &mut TableOptions, name: &str) {
 
 /// Engines of tables that lose nothing when InnoDB has them.
 const TAKEN_AS_INNODB: [&str; 6] = ["MyISAM", "Aria", "MEMORY", "HEAP", "ARCHIVE", "CSV"];
+
+/// An engine that is named beside that of the table: an error if there is none of the name, and none may stand for it.
+pub fn check_engine(context: &Context<'_>, name: &str) -> Result<()> {
+    let is_known = |known: &str| name.eq_ignore_ascii_case(known);
+    if is_known("innodb") || TAKEN_AS_INNODB.into_iter().any(is_known) {
+        return Ok(());
+    }
+    engine(context, name)
+}
 
 /// ENGINE=: every table is an InnoDB table. It is a note for tables that are that and more, as old dumps have them; other
 /// names are substituted where sql_mode allows it.

@@ -51,6 +51,9 @@ pub fn perform(context: &Context<'_>, alter: &AlterTable, action: &PartitionActi
         engine.lock_definitions(&[(database, name)], Relatives::Alone, &context.wait).map_err(storage_error)?;
     let alteration = locked.alter(database, name).map_err(storage_error)?;
     let table = alteration.table().clone();
+    if let PartitionAction::Add { definitions, .. } | PartitionAction::Reorganize { definitions, .. } = action {
+        check::check_engines(context, Some("InnoDB"), definitions)?;
+    }
     let Some(plan) = plan(context, &table, action)? else { return Outcome::nothing() };
     // Without any row left the counter begins anew, as after TRUNCATE TABLE. Otherwise it goes on, as in MySQL: the numbers of
     // rows that are gone are not given again.

@@ -100,6 +100,38 @@ pub fn settle(context: &Context<'_>, definition: &mut TableDefinition, by: &Part
     Ok(())
 }
 
+/// Engines that a statement names for partitions: they have to be known, and the table's, which is named or not.
+pub fn check_engines(context: &Context<'_>, table: Option<&str>, definitions: &[PartitionSpec]) -> Result<()> {
+    let mut named: Vec<Option<&str>> = Vec::new();
+    for definition in definitions {
+        let own = definition.options.engine.as_deref();
+        match definition.subpartitions.is_empty() {
+            true => named.push(own),
+            false => named.extend(definition.subpartitions.iter().map(|sub| sub.options.engine.as_deref().or(own))),
+        }
+    }
+    for name in named.iter().flatten() {
+        options::check_engine(context, name)?;
+    }
+    // Without an engine of the table's they all name the same one, or none does.
+    let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
+    let fits = |name: &Option<&str>| match (name, table, named[0]) {
+        (Some(name), Some(table), _) => same(name, table),
+        (None, Some(_), _) => true,
+        (name, None, first) => match (name, first) {
+            (Some(name), Some(first)) => same(name, first),
+            (name, first) => name.is_some() == first.is_some(),
+        },
+    };
+    match named.iter().all(fits) {
+        true => Ok(()),
+        false => {
+            let text = "The mix of handlers in the partitions is not allowed in this version of MySQL";
+            Err(Error::new(1497, b"HY000", text))
+        }
+    }
+}
+
 /// The table's other parts have changed: whether its clause still holds.
 pub fn settle_again(context: &Context<'_>, definition: &mut TableDefinition) -> Result<()> {
     let Some(partitioning) = &definition.partitioning else { return Ok(()) };
@@ -381,6 +413,10 @@ fn is_temporal(columns: &[Column], arg: &Expr, of_clock: bool) -> bool {
 fn settle_values(context: &Context<'_>, columns: &[Column], by: &mut PartitionBy) -> Result<()> {
     let last = by.definitions.len().saturating_sub(1);
     let is_number = matches!(by.method, PartitionMethod::Range(_) | PartitionMethod::List(_));
+    let is_single = match &by.method {
+        PartitionMethod::ListColumns(names) => names.len() == 1,
+        _ => is_number,
+    };
     for (at, definition) in by.definitions.iter().enumerate() {
         match &definition.values {
             Some(PartitionValues::LessThan(row)) => {
@@ -396,7 +432,7 @@ fn settle_values(context: &Context<'_>, columns: &[Column], by: &mut PartitionBy
                 if rows.iter().flatten().any(|value| *value == PartitionValue::MaxValue) {
                     return Err(Error::new(1656, b"HY000", "Cannot use MAXVALUE as value in VALUES IN"));
                 }
-                if is_number && rows.iter().any(|row| row.len() != 1) {
+                if is_single && definition.has_rows {
                     return Err(Error::row_single_partition_field());
                 }
             }

@@ -16,7 +16,7 @@ mod maintain;
 mod values;
 
 pub use change::perform;
-pub use check::{column_names, settle, settle_again};
+pub use check::{check_engines, column_names, settle, settle_again};
 pub use maintain::misplaced;
 
 use std::cell::RefCell;

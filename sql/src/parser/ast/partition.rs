@@ -43,6 +43,8 @@ pub struct SubpartitionBy {
 pub struct PartitionSpec {
     pub name: String,
     pub values: Option<PartitionValues>,
+    /// VALUES IN was written with rows, be they of one value.
+    pub has_rows: bool,
     pub options: PartitionOptions,
     pub subpartitions: Vec<PartitionSpec>,
 }

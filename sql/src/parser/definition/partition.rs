@@ -97,10 +97,16 @@ impl Parser<'_> {
                 }
             } else {
                 self.expect_word("IN")?;
-                PartitionValues::In(self.parenthesized_list(|parser| match parser.is_symbol("(") {
-                    true => parser.parenthesized_list(Self::partition_value),
+                let mut has_rows = false;
+                let rows = self.parenthesized_list(|parser| match parser.is_symbol("(") {
+                    true => {
+                        has_rows = true;
+                        parser.parenthesized_list(Self::partition_value)
+                    }
                     false => Ok(vec![parser.partition_value()?]),
-                })?)
+                })?;
+                partition.has_rows = has_rows;
+                PartitionValues::In(rows)
             });
         }
         partition.options = self.partition_options()?;
