@@ -450,3 +450,94 @@ fn what_is_written_is_read_back() {
         assert_eq!(bench.ask("SELECT * FROM t ORDER BY id"), bench.ask("SELECT * FROM u ORDER BY id"), "{format}");
     }
 }
+
+/// LOAD XML as MariaDB answers it, but for CDATA and blanks around `=`, which MySQL and MariaDB read otherwise.
+#[test]
+fn xml_files_become_rows() {
+    let mut bench = Bench::new("xml");
+    bench.write(
+        "a",
+        br#"<?xml version="1.0"?>
+<!-- <row a="99"/> -->
+<resultset statement="select &lt;1&gt;" b="outer">
+  <row a="1" b="x &amp; y"/>
+  <row><field name="a">2</field><field name="b">two &lt;2&gt; &#65; &unknown; &apos;&quot;</field></row>
+  <row><a>3</a><b>  three  </b></row>
+  <row a='4'></row>
+  <row><a>5</a><B>five</B></row>
+  <row><a>6</a><b/></row>
+  <row><a>7</a><b></b><c>cc</c></row>
+  <row><field name="a">8</field><field name="b" xsi:nil="true" /></row>
+  <item><row a="9"><b>in<i>ner</i>text</b></row></item>
+  <row a="10" b="a<b"/>
+  <ROW a="13" b="upper"/>
+  <row a=15 b=unquoted />
+  <row b="alone"/>
+</resultset>
+"#,
+    );
+    bench.one("SET sql_mode = ''");
+    bench.one(
+        "CREATE TABLE t (a INT, b VARCHAR(50) DEFAULT 'd', c VARCHAR(5) DEFAULT 'd', n INT NOT NULL DEFAULT 3,
+         id INT PRIMARY KEY AUTO_INCREMENT)",
+    );
+    bench.expect(
+        "LOAD XML INFILE 'DIR/a' INTO TABLE t",
+        "= 12 rows, id 1; Records: 12  Deleted: 0  Skipped: 0  Warnings: 12\n~ 12 warnings",
+    );
+    let all = [
+        "| 1 | x & y | NULL | 0",
+        "| 2 | two <2> &#65; &unknown; '\" | NULL | 0",
+        "| 3 |   three   | NULL | 0",
+        "| 4 | outer | NULL | 0",
+        "| 5 | outer | NULL | 0",
+        "| 6 | outer | NULL | 0",
+        "| 7 | outer | cc | 0",
+        "| 8 | outer | NULL | 0",
+        "| 9 | in | NULL | 0",
+        "| 10 | a<b | NULL | 0",
+        "| 15 | unquoted | NULL | 0",
+        "| NULL | alone | NULL | 0",
+    ];
+    assert_eq!(bench.ask("SELECT a, b, c, n FROM t ORDER BY id")[1..], all);
+    bench.one("TRUNCATE TABLE t");
+    bench.one("LOAD XML INFILE 'DIR/a' INTO TABLE t IGNORE 9 ROWS (a, @b) SET b = CONCAT('[', @b, ']')");
+    let some = ["| 10 | [a<b] | d | 3", "| 15 | [unquoted] | d | 3", "| NULL | [alone] | d | 3"];
+    assert_eq!(bench.ask("SELECT a, b, c, n FROM t ORDER BY id")[1..], some);
+    for (rest, rows) in [
+        ("ROWS IDENTIFIED BY '<resultset>' (@statement, b)", &["| NULL | alone | select <1>"][..]),
+        ("ROWS IDENTIFIED BY '<item>' (a, b)", &["| 9 | in | NULL"]),
+        ("ROWS IDENTIFIED BY 'row' (a, b)", &[]),
+        ("ROWS IDENTIFIED BY '<ROW>' (a, b)", &["| 13 | upper | NULL"]),
+        ("ROWS IDENTIFIED BY '' (a, b)", &[]),
+    ] {
+        bench.one("TRUNCATE TABLE t");
+        bench.one("SET @statement = NULL");
+        bench.one(&format!("LOAD XML INFILE 'DIR/a' INTO TABLE t {rest}"));
+        assert_eq!(bench.ask("SELECT a, b, @statement FROM t ORDER BY id")[1..], *rows, "{rest}");
+    }
+    // What every LOAD does.
+    bench.one("SET sql_mode = DEFAULT");
+    bench.expect(
+        "LOAD XML INFILE 'DIR/a' INTO TABLE t",
+        "! 1263 Column set to default value; NULL supplied to NOT NULL column 'n' at row 1",
+    );
+    bench.one("CREATE TABLE keyed (a INT PRIMARY KEY, b VARCHAR(50))");
+    bench.one("INSERT INTO keyed VALUES (1, 'old'), (2, 'old')");
+    bench.write("b", b"<row a='1' b='new'/><row a='2' b='new'/><row a='3' b='new'/>");
+    bench.expect("LOAD XML INFILE 'DIR/b' INTO TABLE keyed", "! 1062 Duplicate entry '1' for key 'keyed.PRIMARY'");
+    bench.one("LOAD XML INFILE 'DIR/b' IGNORE INTO TABLE keyed");
+    assert_eq!(bench.ask("SELECT * FROM keyed")[1..], ["| 1 | old", "| 2 | old", "| 3 | new"]);
+    bench.one("LOAD XML INFILE 'DIR/b' REPLACE INTO TABLE keyed CHARACTER SET latin1");
+    assert_eq!(bench.ask("SELECT * FROM keyed")[1..], ["| 1 | new", "| 2 | new", "| 3 | new"]);
+    bench.one("CREATE VIEW v AS SELECT b AS text, a AS number FROM keyed");
+    bench.write("c", b"<row number='4' text='viewed' a='9'/>");
+    bench.one("LOAD XML LOW_PRIORITY INFILE 'DIR/c' INTO TABLE v");
+    assert_eq!(bench.ask("SELECT * FROM keyed WHERE a > 3")[1..], ["| 4 | viewed"]);
+    bench.expect("LOAD XML INFILE 'DIR/c' INTO TABLE keyed (nobody)", "! 1054 Unknown column 'nobody' in 'field list'");
+    bench.write("d", b"<row a='5'><b>cut off");
+    bench.one("LOAD XML INFILE 'DIR/d' INTO TABLE keyed");
+    bench.write("e", b"<row a=\"6\" b=\"cut");
+    bench.one("LOAD XML INFILE 'DIR/e' INTO TABLE keyed");
+    assert_eq!(bench.ask("SELECT COUNT(*) FROM keyed")[1..], ["| 4"]);
+}

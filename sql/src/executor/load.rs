@@ -1,4 +1,4 @@
-//! LOAD DATA at work: the fields of a text file become rows.
+//! LOAD DATA and LOAD XML at work: the fields of a text or XML file become rows.
 //!
 //! For each line: its fields go to columns and variables, SET computes further columns from them, and the row is
 //! inserted as INSERT inserts it. Neither the file nor its rows are kept; a statement of any length needs the memory of
@@ -9,6 +9,8 @@
 //! | too few fields | 1261 | 1261 for each; the columns become zero, or NULL where that is the default |
 //! | too many fields | 1262 | 1262, and they are passed over |
 //! | NULL for NOT NULL | 1263 | 1263 and zero; a TIMESTAMP becomes the current time in both |
+//!
+//! What a row of an XML file does not have is NULL, whatever the column's default is.
 
 use std::borrow::Cow;
 
@@ -18,11 +20,12 @@ use storage::ColumnDefault;
 use super::change::{Changes, assign_mode, push_now};
 use super::insert::{Inserter, Series, with_counter};
 use super::text_reader::{Pieces, TextReader};
+use super::xml_reader::XmlReader;
 use super::{Environment, Level};
 use crate::error::{Error, Result};
 use crate::expression::assign::zero_of;
 use crate::expression::{AssignMode, Datum, EvalContext};
-use crate::planner::load::{LoadPlan, Place};
+use crate::planner::load::{LoadPlan, Place, XmlRows};
 
 /// How often the statement looks whether it was killed, in lines.
 const INTERRUPT_EVERY: u64 = 256;
@@ -54,7 +57,7 @@ fn load_lines(
         lists: Some(&level.lists),
         ..*context
     };
-    let mut reader = TextReader::new(pieces, &plan.format, context.max_allowed_packet_bytes as usize);
+    let bytes_max = context.max_allowed_packet_bytes as usize;
     let inserter = Inserter::new(environment, &plan.insert, context, mode, series);
     let mut loader = Loader { plan, context, mode, inserter };
     if !plan.format.is_ascii() {
@@ -63,6 +66,11 @@ fn load_lines(
     for column in &plan.missing {
         loader.doubt(Error::no_default(&plan.insert.table.columns[*column].name))?;
     }
+    if let Some(rows) = &plan.xml {
+        loader.elements(rows, XmlReader::new(pieces, bytes_max))?;
+        return Ok(loader.inserter.changes);
+    }
+    let mut reader = TextReader::new(pieces, &plan.format, bytes_max);
     let mut cut = false;
     // Without line ends, lines to skip are read as all others.
     let mut to_skip = plan.skipped_lines;
@@ -117,6 +125,37 @@ impl Loader<'_> {
         self.inserter.values.clear();
         self.inserter.given.fill(None);
         self.inserter.wishes = false;
+    }
+
+    /// Inserts the rows of an XML file.
+    fn elements(&mut self, rows: &XmlRows, mut reader: XmlReader<'_>) -> Result<()> {
+        let (plan, context) = (self.plan, self.context);
+        let is_interrupted = || context.session.is_interrupted();
+        let mut to_skip = plan.skipped_lines;
+        let mut read = 0u64;
+        while reader.next_row(&rows.tag, &is_interrupted)? {
+            read += 1;
+            if read.is_multiple_of(INTERRUPT_EVERY) && is_interrupted() {
+                return Err(Error::interrupted());
+            }
+            if to_skip > 0 {
+                to_skip -= 1;
+                continue;
+            }
+            self.begin_row();
+            for (place, name) in plan.places.iter().zip(&rows.names) {
+                let value = reader.value(name);
+                match place {
+                    Place::Column(column) => self.give(*column, value)?,
+                    Place::Variable(name) => {
+                        let value = value.map_or(Value::Null, |value| Value::Bytes(value.to_vec()));
+                        context.session.set_user_variable(name, value, plan.field);
+                    }
+                }
+            }
+            self.finish_row()?;
+        }
+        Ok(())
     }
 
     /// Reads a line and inserts it, unless it is to be skipped; false: the file has ended.

@@ -53,6 +53,7 @@ mod triggers;
 mod view_check;
 mod virtual_rows;
 mod window;
+mod xml_reader;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! LOAD DATA, and INTO of SELECT.
+//! LOAD DATA, LOAD XML, and INTO of SELECT.
 
 use super::Parser;
 use super::ast::*;
@@ -9,8 +9,9 @@ use crate::error::Result;
 impl Parser<'_> {
     pub(super) fn load(&mut self) -> Result<Statement> {
         self.advance();
-        if !self.is_word("DATA") {
-            // LOAD XML, LOAD INDEX INTO CACHE
+        let is_xml = self.is_word("XML");
+        if !is_xml && !self.is_word("DATA") {
+            // LOAD INDEX INTO CACHE
             let name = format!("LOAD {}", self.upper_word()?);
             self.skip_rest()?;
             return Ok(Statement::Unsupported(name));
@@ -26,7 +27,11 @@ impl Parser<'_> {
         let table = self.table_name()?;
         let partitions = self.partition_selection()?;
         let charset = self.file_charset()?;
-        let format = self.text_format()?;
+        let (mut format, mut row_tag) = (TextFormat::default(), None);
+        match is_xml {
+            true => row_tag = Some(self.row_tag()?),
+            false => format = self.text_format()?,
+        }
         let mut skipped_lines = 0;
         if self.take_word("IGNORE") {
             skipped_lines = self.integer()?;
@@ -41,6 +46,7 @@ impl Parser<'_> {
         }
         let assignments = if self.take_word("SET") { self.list(Self::assignment)? } else { Vec::new() };
         Ok(Statement::Load(Box::new(Load {
+            row_tag,
             local,
             file,
             replace: duplicates == Some("REPLACE"),
@@ -53,6 +59,15 @@ impl Parser<'_> {
             targets,
             assignments,
         })))
+    }
+
+    /// ROWS IDENTIFIED BY '<tag>'. The first and the last character are no part of the name, whichever they are.
+    fn row_tag(&mut self) -> Result<Vec<u8>> {
+        if !self.take_words(&["ROWS", "IDENTIFIED", "BY"]) {
+            return Ok(b"row".to_vec());
+        }
+        let tag = self.text_or_bits()?;
+        Ok(tag.get(1..tag.len().saturating_sub(1)).unwrap_or_default().to_vec())
     }
 
     fn load_target(&mut self) -> Result<LoadTarget> {

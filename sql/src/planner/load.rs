@@ -1,4 +1,4 @@
-//! LOAD DATA: what becomes of the fields of a file.
+//! LOAD DATA and LOAD XML: what becomes of the fields of a file.
 //!
 //! It is an INSERT whose values come field by field: some go to columns, some to user variables, and SET computes
 //! further columns from both. What the file looks like ([`FileFormat`]) is shared with SELECT ... INTO OUTFILE.
@@ -75,12 +75,23 @@ pub enum Place {
     Variable(String),
 }
 
-/// LOAD DATA.
+/// The rows of an XML file.
+#[derive(Debug)]
+pub struct XmlRows {
+    /// What an element is called that is a row.
+    pub tag: Vec<u8>,
+    /// The name of the value of each place.
+    pub names: Vec<Vec<u8>>,
+}
+
+/// LOAD DATA, LOAD XML.
 pub struct LoadPlan {
     pub insert: InsertPlan,
     pub local: bool,
     pub file: Vec<u8>,
     pub format: FileFormat,
+    /// The file is XML.
+    pub xml: Option<XmlRows>,
     /// The type of a field: text in the file's character set.
     pub field: TypeInfo,
     pub skipped_lines: u64,
@@ -220,6 +231,12 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
     let triggers = Triggers::of(context, &table, insert_events(load.replace, false))?;
     let division = Division::of(context.eval, &table, &load.partitions)?.map(Box::new);
     let is_sequence = sequences::is_sequence(&table);
+    let shown: Vec<String> = (0..table.columns.len())
+        .map(|at| {
+            let through = view.as_ref().and_then(|view| view.columns.iter().find(|(_, own)| *own == at));
+            through.map_or_else(|| table.columns[at].name.to_string(), |(name, _)| name.clone())
+        })
+        .collect();
     let insert = InsertPlan {
         table,
         replace: load.replace,
@@ -241,6 +258,14 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         is_sequence,
         is_streamed: false,
     };
+    // As they are written, or as the table or the view has them.
+    let name_of = |at: usize, place: &Place| match (load.targets.get(at), place) {
+        (Some(LoadTarget::Column(name)), _) => name.name.clone(),
+        (Some(LoadTarget::Variable(name)), _) | (None, Place::Variable(name)) => name.clone(),
+        (None, Place::Column(column)) => shown[*column].clone(),
+    };
+    let names = || places.iter().enumerate().map(|(at, place)| name_of(at, place).into_bytes()).collect();
+    let xml = load.row_tag.clone().map(|tag| XmlRows { tag, names: names() });
     let (local, file, skipped_lines) = (load.local, load.file.clone(), load.skipped_lines);
-    Ok(LoadPlan { insert, local, file, format, field, skipped_lines, places, assignments, missing, widths })
+    Ok(LoadPlan { insert, local, file, format, xml, field, skipped_lines, places, assignments, missing, widths })
 }

@@ -70,9 +70,11 @@ impl Default for TextFormat {
     }
 }
 
-/// LOAD DATA.
+/// LOAD DATA, LOAD XML.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
+    /// LOAD XML: what an element is called that is a row.
+    pub row_tag: Option<Vec<u8>>,
     /// The file is the client's.
     pub local: bool,
     pub file: Vec<u8>,
