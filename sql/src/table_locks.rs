@@ -31,6 +31,8 @@ pub struct LockedTable {
 #[derive(Clone)]
 pub struct LockedTables {
     pub tables: Vec<LockedTable>,
+    /// What views among them are made of, by the names that the views have for it.
+    pub inside: Vec<LockedTable>,
     /// What their triggers and foreign keys use, which is locked along and cannot be named: database, name.
     pub implied: Vec<(String, String)>,
     pub grant: Arc<MetadataGrant>,
@@ -42,7 +44,7 @@ impl LockedTables {
     /// Whether a statement may use a table, called `alias` there.
     pub fn check(&self, database: &str, name: &str, alias: &str, wanted: TableUse) -> Result<()> {
         let is_it = |table: &&LockedTable| table.database == database && table.name == name && table.alias == alias;
-        self.allow(alias, wanted, self.tables.iter().filter(is_it))
+        self.allow(alias, wanted, self.tables.iter().chain(&self.inside).filter(is_it))
     }
 
     /// Whether a definition may be changed.

@@ -363,3 +363,31 @@ fn a_plan_tells_what_it_did() {
     assert_eq!(ask(&mut server.session, "SHOW COUNT(*) ERRORS"), ["| @@session.error_count", "| 1"]);
     server.run("SELECT * FROM t WHERE id = 7");
 }
+
+/// EXPLAIN ANALYZE of a change of joined tables makes the change; one that fails leaves nothing behind.
+#[test]
+fn a_plan_of_a_change_tells_what_it_did() {
+    let mut server = Server::new("queries-analyze-changes");
+    server.run("CREATE TABLE t (id INT PRIMARY KEY, a INT)");
+    server.run("CREATE TABLE u (id INT PRIMARY KEY)");
+    server.run("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)");
+    server.run("INSERT INTO u VALUES (1), (2)");
+    let plan = analyzed(&mut server, "UPDATE u JOIN t ON t.id = u.id SET t.a = 100 WHERE u.id = 2");
+    assert!(plan.starts_with("| -> Update rows of joined tables"), "{plan}");
+    assert!(plan.contains("(rows=1 loops=1)"), "{plan}");
+    assert_eq!(server.rows("SELECT * FROM t WHERE a = 100"), ["| 2 | 100"]);
+    let plan = analyzed(&mut server, "DELETE t FROM t LEFT JOIN u ON t.id = u.id WHERE u.id IS NULL");
+    assert!(plan.starts_with("| -> Delete rows of joined tables"), "{plan}");
+    assert_eq!(server.rows("SELECT COUNT(*) FROM t"), ["| 2"]);
+    let failed = ask(&mut server.session, "EXPLAIN ANALYZE UPDATE t JOIN u ON t.id = u.id SET t.id = 1");
+    assert_eq!(failed, ["! 1062 Duplicate entry '1' for key 't.PRIMARY'"]);
+    assert_eq!(server.rows("SELECT * FROM t"), ["| 1 | 1", "| 2 | 100"]);
+    for statement in ["UPDATE t SET a = 1", "DELETE FROM t", "INSERT INTO t VALUES (9, 9)"] {
+        let refused = ask(&mut server.session, &format!("EXPLAIN ANALYZE {statement}"));
+        assert_eq!(
+            refused,
+            ["! 1235 This version of Glassine doesn't yet support 'EXPLAIN ANALYZE on this statement'"]
+        );
+    }
+    assert_eq!(server.rows("SELECT COUNT(*) FROM t"), ["| 2"]);
+}

@@ -310,7 +310,10 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         on_duplicate.push(Assignment { column: slot, value });
     }
     let returning = match &view {
-        Some(view) => bind_returning(&level, &view.returned(&insert.returning, &insert.table.name)?)?,
+        Some(view) => {
+            let items = view.returned(&insert.returning, &insert.table.name)?;
+            bind_returning(&level, &items).map_err(|error| view.refused_returning(error))?
+        }
         None => bind_returning(&level, &insert.returning)?,
     };
     let defaults = defaults(&table)?;

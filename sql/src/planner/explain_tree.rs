@@ -111,10 +111,10 @@ pub fn query(plan: &QueryPlan, profile: Option<&Profile>) -> String {
     out
 }
 
-/// The text of a change by the rows that a query finds; `what` is done with them.
-pub fn change(plan: &SelectPlan, what: &str) -> String {
+/// The text of a change by the rows that a query finds; `what` is done with them. With what was measured when it ran.
+pub fn change(plan: &SelectPlan, what: &str, profile: Option<&Profile>) -> String {
     let mut out = String::new();
-    Tree::default().select(plan).over(what).write(0, &mut out);
+    Tree { profile, ..Tree::default() }.select(plan).over(what).write(0, &mut out);
     out
 }
 

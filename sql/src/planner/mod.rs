@@ -125,6 +125,8 @@ pub struct PlanContext<'a> {
     pub tables: RefCell<Vec<(Arc<Table>, TableUse)>>,
     /// LOCK TABLES of the session: it may use these and no others.
     pub locked: Option<&'a LockedTables>,
+    /// Those of them that the statement has named: database, name, alias.
+    pub named: RefCell<Vec<[Box<str>; 3]>>,
     /// What the session may do with them.
     pub rights: &'a Rights,
     /// How tables are read that the statement does not change or lock.
@@ -646,6 +648,18 @@ impl PlanContext<'_> {
         let own =
             !self.stored_only && !self.rights.is_internal() && self.trx.borrow().has_temporary(database, &name.name);
         Ok((!own).then_some((database, name.name.as_str())))
+    }
+
+    /// Opens a table that the statement names. Each name that LOCK TABLES has may stand in a statement once.
+    pub fn open_named(&self, database: &str, name: &str, alias: &str, wanted: TableUse) -> Result<Arc<Table>> {
+        if self.locked.is_some() && !self.trx.borrow().has_temporary(database, name) {
+            let place = [database, name, alias].map(Box::from);
+            if self.named.borrow().contains(&place) {
+                return Err(Error::table_not_locked(alias));
+            }
+            self.named.borrow_mut().push(place);
+        }
+        self.open(database, name, alias, wanted)
     }
 
     /// Opens a stored table, and remembers it as one of the plan's.

@@ -381,7 +381,7 @@ impl<'a> Level<'a> {
             return self.add_source(SourceKind::Virtual(table), alias, database, columns.collect(), hints);
         }
         let wanted = if matches!(self.read_mode, ReadMode::Exclusive(_)) { TableUse::Write } else { TableUse::Read };
-        let table = self.context.open(database, &name.name, alias, wanted)?;
+        let table = self.context.open_named(database, &name.name, alias, wanted)?;
         let invisible_too = self.context.eval.session.optimizer_switches().has(Switches::USE_INVISIBLE_INDEXES);
         for name in hints.iter_mut().flat_map(|hint| &mut hint.indexes) {
             let primary = name.eq_ignore_ascii_case("PRIMARY") && table.indexes[0].primary;

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::expression::EvalContext;
 use crate::information_schema::{DescribeViews, built_in_view};
 use crate::instance::Instance;
-use crate::parser::ast::{TableName, ViewAlgorithm};
+use crate::parser::ast::{self, TableName, ViewAlgorithm};
 use crate::views::View;
 
 /// The errors that tell something of the inside of a view.
@@ -85,6 +85,7 @@ impl DescribeViews for ViewDescriber<'_> {
             parameter_types: &[],
             tables: RefCell::default(),
             locked: None,
+            named: RefCell::default(),
             rights: &rights,
             plain_reads: ReadMode::Consistent,
             depth: Cell::new(0),
@@ -144,6 +145,7 @@ impl PlanContext<'_> {
             tables: RefCell::new(self.tables.take()),
             // Its tables are locked along with it.
             locked: None,
+            named: RefCell::default(),
             rights: &rights,
             plain_reads: self.plain_reads,
             depth: self.depth.clone(),
@@ -195,7 +197,12 @@ impl PlanContext<'_> {
         }
         self.inside.borrow_mut().push(place);
         let bound = self.inside(&view, |inner| {
-            let (derived, _) = inner.bind_derived(&view.query()?, None, read_mode, role)?;
+            let mut query = view.query()?;
+            // How the rows of a view are locked is a matter of who reads it; parts of a UNION and derived tables lock theirs.
+            if matches!(query.body, ast::Body::Select(_) | ast::Body::Table(_)) {
+                query.lock = None;
+            }
+            let (derived, _) = inner.bind_derived(&query, None, read_mode, role)?;
             if derived.columns.len() != view.columns.len() {
                 return Err(Error::view_invalid(&definition.database, &definition.name));
             }

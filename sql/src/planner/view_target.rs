@@ -56,30 +56,50 @@ pub struct InsertTarget {
     pub check: Option<ViewCheck>,
     /// It has other tables beside this one.
     pub is_joined: bool,
+    /// All columns of the view, and whether they are this table's.
+    pub names_in_order: Vec<(String, bool)>,
+    /// Some are expressions.
+    pub computes: bool,
 }
 
 impl InsertTarget {
-    /// RETURNING with the view's columns where it says `*`, in the order in which the view has them. MariaDB's rows have
-    /// nothing of tables that the rows are not inserted into.
+    /// RETURNING with the view's columns where it says `*`, in the order in which the view has them. Of tables that the
+    /// rows are not inserted into there is nothing.
     pub fn returned(&self, items: &[SelectItem], alias: &str) -> Result<Vec<SelectItem>> {
-        if self.is_joined && !items.is_empty() {
-            return Err(Error::unsupported("RETURNING of rows of joined views"));
-        }
-        let column = |(name, _): &(String, usize)| {
+        let column = |(name, is_own): &(String, bool)| {
             let column = ast::ColumnName { database: None, table: Some(alias.into()), name: name.clone() };
-            SelectItem::Expr { expr: ast::Expr::Column(column), alias: Some(name.clone()), text: name.clone() }
+            let expr = if *is_own { ast::Expr::Column(column) } else { ast::Expr::NULL };
+            SelectItem::Expr { expr, alias: Some(name.clone()), text: name.clone() }
+        };
+        let all = || match self.computes {
+            true => Err(Error::unsupported("RETURNING of rows of joined views")),
+            false => Ok(self.names_in_order.iter().map(column)),
         };
         let mut out = Vec::new();
         for item in items {
             match item {
-                SelectItem::All => out.extend(self.columns.iter().map(column)),
-                SelectItem::AllOf(table) if same_name(&table.name, alias) => {
-                    out.extend(self.columns.iter().map(column))
+                SelectItem::All => out.extend(all()?),
+                SelectItem::AllOf(table) if same_name(&table.name, alias) => out.extend(all()?),
+                SelectItem::Expr { expr: ast::Expr::Column(of), alias: None, .. }
+                    if of.table.as_deref().is_none_or(|table| same_name(table, alias))
+                        && let Some(other) =
+                            self.names_in_order.iter().find(|(own, is_own)| !is_own && same_name(own, &of.name)) =>
+                {
+                    out.push(column(other));
                 }
                 other => out.push(other.clone()),
             }
         }
         Ok(out)
+    }
+
+    /// The error of a RETURNING that cannot be bound: one that computes with columns of other tables of the view.
+    pub fn refused_returning(&self, error: Error) -> Error {
+        let is_other = |(name, is_own): &(String, bool)| !is_own && error.message.contains(&format!("'{name}'"));
+        match error.code == 1054 && self.is_joined && self.names_in_order.iter().any(is_other) {
+            true => Error::unsupported("RETURNING of rows of joined views"),
+            false => error,
+        }
     }
 
     pub fn column(&self, name: &str) -> Option<usize> {
@@ -250,7 +270,10 @@ fn insert_into_join(
         locked.check(database, name, name, storage::TableUse::Write)?;
     }
     let check = check_of(context, &definition)?.map(|check| ViewCheck { base: owner.slot_base, ..check });
-    Ok(InsertTarget { definition, table, columns, unreadable, check, is_joined: true })
+    let own = |name: &String| columns.iter().any(|(known, _)| known == name);
+    let names_in_order = view.columns.iter().map(|name| (name.clone(), own(name))).collect();
+    let computes = block.output.iter().any(|expr| expr.as_column().is_none());
+    Ok(InsertTarget { definition, table, columns, unreadable, check, is_joined: true, names_in_order, computes })
 }
 
 /// Whether a query reads a table, itself or through views.
@@ -341,5 +364,16 @@ pub fn insert_target(
         locked.check(&definition.database, &definition.name, &name.name, storage::TableUse::Write)?;
     }
     let check = check_of(context, &definition)?;
-    Ok(Some(InsertTarget { definition, table, columns, unreadable, check, is_joined: false }))
+    let names_in_order = columns.iter().map(|(name, _)| (name.clone(), true)).collect();
+    let target = InsertTarget {
+        definition,
+        table,
+        columns,
+        unreadable,
+        check,
+        is_joined: false,
+        names_in_order,
+        computes: false,
+    };
+    Ok(Some(target))
 }

@@ -111,7 +111,7 @@ impl Session {
         explained
     }
 
-    /// Runs a query without sending its rows, and tells where the time went.
+    /// Runs a query without sending its rows, or a change of joined tables, and tells where the time went.
     fn explain_analyze(
         &mut self,
         form: &ExplainForm,
@@ -126,6 +126,8 @@ impl Session {
         }
         match statement {
             Statement::Query(query) if query.into.is_client() => {}
+            // They do what they say.
+            Statement::JoinedUpdate(_) | Statement::JoinedDelete(_) => {}
             _ => return Err(Error::unsupported("EXPLAIN ANALYZE on this statement")),
         }
         let given = self.given.clone();
@@ -149,8 +151,14 @@ impl Session {
             if outcome == Outcome::Stale {
                 continue;
             }
-            let Plan::Query { plan, .. } = &plan.plan else { return Err(Error::internal("no query")) };
-            self.send_explained(explain_tree::query(plan, profile.as_deref()), more, sink);
+            let profile = profile.as_deref();
+            let text = match &plan.plan {
+                Plan::Query { plan, .. } => explain_tree::query(plan, profile),
+                Plan::JoinedUpdate(plan) => explain_tree::change(&plan.select, "Update rows of joined tables", profile),
+                Plan::JoinedDelete(plan) => explain_tree::change(&plan.select, "Delete rows of joined tables", profile),
+                _ => return Err(Error::internal("no query")),
+            };
+            self.send_explained(text, more, sink);
             return Ok(());
         }
     }
@@ -202,10 +210,10 @@ fn explain_as_tree(plan: &Plan) -> Result<String> {
     Ok(match plan {
         Plan::Query { plan, .. } => explain_tree::query(plan, None),
         Plan::Insert(plan) => explain_tree::insert(&plan.table.name, plan.query()),
-        Plan::Update(plan) => explain_tree::change(&plan.select, "Update rows"),
-        Plan::Delete(plan) => explain_tree::change(&plan.select, "Delete rows"),
-        Plan::JoinedUpdate(plan) => explain_tree::change(&plan.select, "Update rows of joined tables"),
-        Plan::JoinedDelete(plan) => explain_tree::change(&plan.select, "Delete rows of joined tables"),
+        Plan::Update(plan) => explain_tree::change(&plan.select, "Update rows", None),
+        Plan::Delete(plan) => explain_tree::change(&plan.select, "Delete rows", None),
+        Plan::JoinedUpdate(plan) => explain_tree::change(&plan.select, "Update rows of joined tables", None),
+        Plan::JoinedDelete(plan) => explain_tree::change(&plan.select, "Delete rows of joined tables", None),
         Plan::Load(_) => return Err(Error::unsupported("EXPLAIN of LOAD DATA")),
     })
 }

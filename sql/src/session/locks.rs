@@ -17,7 +17,7 @@ use crate::programs::tables::tables_of;
 use crate::read_lock::{GLOBAL, Passage};
 use crate::status::Counter;
 use crate::table_locks::{LockedTable, LockedTables};
-use crate::views::View;
+use crate::views::{View, qualify};
 
 /// A table that a statement renames: database and name, before and behind.
 pub(super) struct Renamed {
@@ -197,7 +197,8 @@ impl Session {
         };
         let implied = implied.into_iter().map(|(database, name, _)| (database, name));
         let implied = implied.filter(|(database, name)| !is_named(database, name)).collect();
-        self.locked = Some(LockedTables { tables, implied, grant, exported: None });
+        let inside = self.named_in_views(&tables)?;
+        self.locked = Some(LockedTables { tables, inside, implied, grant, exported: None });
         // Cached plans were made without regard to the locks.
         self.forget_plans();
         Ok(())
@@ -246,6 +247,24 @@ impl Session {
             }
         }
         Ok(found)
+    }
+
+    /// The same with what the views call them: statements may name them so, too.
+    fn named_in_views(&self, tables: &[LockedTable]) -> Result<Vec<LockedTable>> {
+        let engine = &self.instance.engine;
+        let mut found = tables.to_vec();
+        let mut at = 0;
+        while let Some(LockedTable { database, name, allowed, .. }) = found.get(at).cloned() {
+            at += 1;
+            let Some(view) = engine.definition(DefinitionKind::View, &database, &name) else { continue };
+            for [database, name, alias] in qualify::aliases(&mut View::decode(&view.bytes)?.query()?) {
+                let inside = LockedTable { database, name, alias, allowed };
+                if !is_virtual(&inside.database) && !found.contains(&inside) {
+                    found.push(inside);
+                }
+            }
+        }
+        Ok(found.split_off(tables.len()))
     }
 
     /// What LOCK TABLES locks along with the tables that are to be changed: those that their triggers use, and those that

@@ -154,6 +154,7 @@ impl Session {
             tables: RefCell::default(),
             // LOCK TABLES covers what triggers and functions use.
             locked: self.locked.as_ref().filter(|_| !surroundings.is_inner),
+            named: RefCell::default(),
             rights: surroundings.rights,
             plain_reads,
             depth: Cell::new(0),

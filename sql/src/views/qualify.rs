@@ -18,8 +18,21 @@ pub fn qualify(
     columns_of: ColumnsOf<'_>,
     tables: &mut Vec<(String, String)>,
 ) -> Result<Vec<String>> {
-    let mut qualifier = Qualifier { database, columns_of, common: Vec::new(), levels: Vec::new(), tables };
-    qualifier.query(query, true)
+    let mut aliases = Vec::new();
+    let (common, levels) = (Vec::new(), Vec::new());
+    Qualifier { database, columns_of, common, levels, tables, aliases: &mut aliases }.query(query, true)
+}
+
+/// The tables of a view's query, with what it calls them: database, name, alias.
+pub fn aliases(query: &mut Query) -> Vec<[String; 3]> {
+    let (mut tables, mut aliases) = (Vec::new(), Vec::new());
+    let (common, levels) = (Vec::new(), Vec::new());
+    let columns_of: ColumnsOf<'_> = &|_, _| Some(vec![String::new()]);
+    let mut qualifier =
+        Qualifier { database: None, columns_of, common, levels, tables: &mut tables, aliases: &mut aliases };
+    // What columns the tables have does not matter, and so whether all names can be settled.
+    let _ = qualifier.query(query, true);
+    aliases
 }
 
 struct Qualifier<'a> {
@@ -30,6 +43,7 @@ struct Qualifier<'a> {
     /// The SELECTs around an expression; the innermost last.
     levels: Vec<Level>,
     tables: &'a mut Vec<(String, String)>,
+    aliases: &'a mut Vec<[String; 3]>,
 }
 
 #[derive(Default, Clone)]
@@ -296,6 +310,7 @@ impl Qualifier<'_> {
                             .ok_or_else(|| Error::no_such_table(&database, &name.name))?;
                         let place = (database.clone(), name.name.clone());
                         name.database = Some(place.0.clone());
+                        self.aliases.push([database.clone(), name.name.clone(), alias.clone()]);
                         if !self.tables.contains(&place) {
                             self.tables.push(place);
                         }

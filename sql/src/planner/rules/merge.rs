@@ -11,16 +11,17 @@ use crate::expression::{Expr, Node};
 use crate::planner::SourceKind;
 use crate::planner::logical::{Block, Nest, Query, Source, TABLES_MAX, is_volatile};
 
-/// Merges what can be merged and is wanted so.
-pub fn merge(block: &mut Block, is_wanted: &dyn Fn(&Source) -> bool) {
+/// Merges what can be merged and is wanted so; `may_merge` looks into a query.
+pub fn merge(block: &mut Block, may_merge: &dyn Fn(&Block) -> bool, is_wanted: &dyn Fn(&Source) -> bool) {
     let mut at = 0;
     while at < block.sources.len() {
         // What is merged was rewritten before: its own sources stay.
-        at += if is_wanted(&block.sources[at]) && is_mergeable(block, at) { merge_one(block, at) } else { 1 };
+        at +=
+            if is_wanted(&block.sources[at]) && is_mergeable(block, at, may_merge) { merge_one(block, at) } else { 1 };
     }
 }
 
-fn is_mergeable(block: &mut Block, at: usize) -> bool {
+fn is_mergeable(block: &mut Block, at: usize, may_merge: &dyn Fn(&Block) -> bool) -> bool {
     let sources = block.sources.len();
     let is_nullable = block.sources[at].nullable;
     if matches!(&block.sources[at].kind, SourceKind::Derived(derived) if derived.stays_apart()) {
@@ -28,6 +29,7 @@ fn is_mergeable(block: &mut Block, at: usize) -> bool {
     }
     let Some(Query::Block(inner)) = block.sources[at].own_query() else { return false };
     selects_only(inner)
+        && may_merge(inner)
         && sources - 1 + inner.sources.len() <= TABLES_MAX
         && inner.output.iter().all(|expr| expr.as_column().is_some() || !is_nullable && is_movable(expr))
 }
@@ -38,7 +40,6 @@ pub fn selects_only(inner: &Block) -> bool {
     inner.from.for_each_condition(&mut |condition| is_stable &= !is_volatile(condition));
     is_stable
         && !inner.sources.is_empty()
-        && !inner.straight
         && !inner.distinct
         && !inner.calc_found_rows
         && inner.group.is_none()
@@ -58,6 +59,7 @@ fn is_movable(expr: &Expr) -> bool {
 fn merge_one(block: &mut Block, at: usize) -> usize {
     let Some(Query::Block(inner)) = block.sources[at].own_query() else { unreachable!("it is mergeable") };
     let mut inner = std::mem::replace(&mut **inner, Block::nothing());
+    block.straight |= inner.straight;
     let count = inner.sources.len();
     let merged = block.sources.remove(at);
     let old_base = merged.slot_base;

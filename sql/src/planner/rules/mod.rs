@@ -55,7 +55,9 @@ pub fn merge_all(block: &mut Block) {
             merge_all(inner);
         }
     }
-    merge::merge(block, &|_| true);
+    // What reads tables before it in its own FROM stays in its order, apart.
+    let is_of_tables = |inner: &Block| inner.sources.iter().all(|source| matches!(source.kind, SourceKind::Table(_)));
+    merge::merge(block, &|inner| !inner.straight || is_of_tables(inner), &|_| true);
 }
 
 /// Rewrites subqueries of expressions that are not part of a query.
@@ -134,7 +136,7 @@ impl<'c, 'a> Rules<'c, 'a> {
         }
         if !is_plain {
             let by_default = self.switches.has(Switches::DERIVED_MERGE);
-            merge::merge(block, &|source| source.hinted.merge.unwrap_or(by_default));
+            merge::merge(block, &|inner| !inner.straight, &|source| source.hinted.merge.unwrap_or(by_default));
         }
         disjunction::factor(block);
         computed_keys::replace(self.context, block);

@@ -131,6 +131,7 @@ fn way(rules: &Rules<'_, '_>, block: &Block, asked: &Asked, is_root: bool) -> Op
 /// Whether the tables and conditions of a subquery can stand in the query around it.
 fn is_simple(inner: &Block, outer_sources: usize) -> bool {
     selects_only(inner)
+        && !inner.straight
         && outer_sources + inner.sources.len() <= TABLES_MAX
         && inner.sources.iter().all(|source| source.read_mode == ReadMode::Consistent)
         && inner.output.iter().all(|expr| !is_volatile(expr) && !asks(expr))

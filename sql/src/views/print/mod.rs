@@ -91,8 +91,8 @@ impl Printer<'_> {
 
     fn query(&mut self, query: &Query) -> Result<()> {
         let Query { with, body, order_by, limit, lock, into } = query;
-        if lock.is_some() || !into.is_client() {
-            return Err(unknown("INTO or a locking clause"));
+        if !into.is_client() {
+            return Err(unknown("INTO"));
         }
         if let Some(With { recursive, tables }) = with {
             self.put(if *recursive { "with recursive " } else { "with " });
@@ -119,7 +119,31 @@ impl Printer<'_> {
             }
             self.expr(count)?;
         }
+        self.lock(lock.as_ref());
         Ok(())
+    }
+
+    /// FOR UPDATE and FOR SHARE: in the words that MariaDB knows, too, where it has them.
+    fn lock(&mut self, lock: Option<&RowLock>) {
+        let Some(RowLock { exclusive, of, wait }) = lock else { return };
+        self.put(match (exclusive, of.is_empty() && *wait == LockWait::Wait) {
+            (true, _) => " for update",
+            (false, true) => " lock in share mode",
+            (false, false) => " for share",
+        });
+        for (at, table) in of.iter().enumerate() {
+            self.put(if at == 0 { " of " } else { "," });
+            if let Some(database) = &table.database {
+                self.name(database);
+                self.put(".");
+            }
+            self.name(&table.name);
+        }
+        self.put(match wait {
+            LockWait::Wait => "",
+            LockWait::NoWait => " nowait",
+            LockWait::SkipLocked => " skip locked",
+        });
     }
 
     fn order(&mut self, items: &[OrderItem]) -> Result<()> {
