@@ -82,6 +82,12 @@ pub struct StatementFacts<'s> {
     pub order: &'s Arc<SessionOrder>,
 }
 
+/// The flags of rows that were changed with these checks.
+fn check_flags(foreign: bool, unique: bool) -> u16 {
+    let flag = |checks: bool, flag: u16| if checks { 0 } else { flag };
+    flag(foreign, row_flags::NO_FOREIGN_KEY_CHECKS) | flag(unique, row_flags::RELAXED_UNIQUE_CHECKS)
+}
+
 /// Bits of flags2.
 const NOT_AUTOCOMMIT: u32 = 1 << 19;
 const NO_FOREIGN_KEY_CHECKS: u32 = 1 << 26;
@@ -312,13 +318,7 @@ impl RowLog {
         self.mark = Some(self.cache.mark());
         self.mapped.clear();
         self.timestamp = facts.time.0 as u32;
-        self.flags = 0;
-        for (is_set, flag) in [
-            (!facts.foreign_key_checks, row_flags::NO_FOREIGN_KEY_CHECKS),
-            (!facts.unique_checks, row_flags::RELAXED_UNIQUE_CHECKS),
-        ] {
-            self.flags |= if is_set { flag } else { 0 };
-        }
+        self.flags = check_flags(facts.foreign_key_checks, facts.unique_checks);
         self.text = text.map(<[u8]>::to_vec);
         if self.cache.is_empty() {
             self.writes.begin(self.log.keys_max());
@@ -617,6 +617,15 @@ impl RowLog {
         self.cache.append(header, |out| out.extend_from_slice(map)).map_err(cannot_log)?;
         self.mapped.push(Mapped { table: table.id.0, described: Some(described) });
         Ok(self.mapped.len() - 1)
+    }
+
+    /// The flags of the rows that follow. An event has only rows with the same ones.
+    fn take_flags(&mut self, flags: u16) -> Result<()> {
+        if flags != self.flags {
+            self.close_event(false)?;
+            self.flags = flags;
+        }
+        Ok(())
     }
 
     /// Begins a rows event with the columns of `self.columns`.

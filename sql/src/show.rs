@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use format::collation::{CollationId, collation};
+use format::collation::{Charset, CollationId, collation, convert};
 use format::value::{ColumnType, LobSize, Value};
 use storage::{Database, Definition, DefinitionKind, Table, TrxOptions};
 
@@ -334,7 +334,7 @@ fn create_program(
         let text = trigger.create_statement("CREATE", &describe::quoted(name), &describe::quoted(&definition.table));
         add("Trigger", string(name));
         add("sql_mode", string(mode_text(trigger.origin.sql_mode)));
-        add("SQL Original Statement", string(&text));
+        add("SQL Original Statement", as_created(facts, &trigger.origin, &text));
         add_surroundings(&trigger.origin, &mut add);
         listing.columns.push(("Created".to_owned(), ColumnType::DateTime { fsp: 2 }));
         let created = information_schema::moment(facts, trigger.origin.created_us);
@@ -349,7 +349,8 @@ fn create_program(
         add("Event", string(&event.name));
         add("sql_mode", string(mode_text(event.origin.sql_mode)));
         add("time_zone", string(&event.time_zone));
-        add("Create Event", string(event.statement("CREATE", &describe::quoted(&event.name).to_string(), "", zone)));
+        let text = event.statement("CREATE", &describe::quoted(&event.name).to_string(), "", zone);
+        add("Create Event", as_created(facts, &event.origin, &text));
         add_surroundings(&event.origin, &mut add);
         return Ok(listing);
     }
@@ -369,7 +370,7 @@ fn create_program(
         _ => ("Procedure", "Create Procedure"),
     };
     let text = match information_schema::programs::sees_body(facts, &routine) {
-        true => string(routine.create_statement("CREATE", None)),
+        true => as_created(facts, &routine.origin, &routine.create_statement("CREATE", None)),
         false => Value::Null,
     };
     add(title, string(&routine.name));
@@ -377,6 +378,20 @@ fn create_program(
     add(made, text);
     add_surroundings(&routine.origin, &mut add);
     Ok(listing)
+}
+
+/// The text of a program for a client who takes it as it is, which dumps do: in the character set in which it was created,
+/// and under which the dump has it.
+fn as_created(facts: &Facts<'_>, origin: &Origin, text: &str) -> Value {
+    let results = facts.variables.settings.character_set_results.map(|id| collation(id).charset);
+    match results {
+        None | Some(Charset::Binary) => {
+            let mut own = Vec::new();
+            convert(text.as_bytes(), Charset::Utf8mb4, collation(origin.client).charset, &mut own);
+            Value::Bytes(own)
+        }
+        Some(_) => string(text),
+    }
 }
 
 fn add_surroundings(origin: &Origin, add: &mut dyn FnMut(&str, Value)) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use format::binlog::rows::RowsKind;
 use storage::Table;
 
-use super::{Images, RowLog};
+use super::{Images, RowLog, check_flags};
 use crate::error::{Error, Result};
 
 type OwnedRow = Vec<Option<Box<[u8]>>>;
@@ -20,12 +20,18 @@ struct Waiting {
     before: Option<OwnedRow>,
     after: Option<OwnedRow>,
     changed: Vec<bool>,
+    /// Those of its event.
+    flags: u16,
 }
 
 /// See the module header.
 #[derive(Default)]
 pub struct Inner {
     depth: u32,
+    /// Of the rows of the innermost statement.
+    flags: u16,
+    /// Those of the statements around it.
+    outer_flags: Vec<u16>,
     waiting: Vec<Waiting>,
     bytes: u64,
 }
@@ -41,15 +47,18 @@ impl Inner {
 }
 
 impl RowLog {
-    /// An inner statement begins: its place among the rows that wait.
-    pub fn begin_inner(&mut self) -> usize {
+    /// An inner statement begins, with these checks of foreign and unique keys: its place among the rows that wait.
+    pub fn begin_inner(&mut self, (foreign, unique): (bool, bool)) -> usize {
         self.inner.depth += 1;
+        self.inner.outer_flags.push(self.inner.flags);
+        self.inner.flags = check_flags(foreign, unique);
         self.inner.waiting.len()
     }
 
     /// It has ended: its rows stay, or are forgotten.
     pub fn end_inner(&mut self, place: usize, stays: bool) -> Result<()> {
         self.inner.depth = self.inner.depth.saturating_sub(1);
+        self.inner.flags = self.inner.outer_flags.pop().unwrap_or_default();
         if !stays {
             self.inner.waiting.truncate(place);
         }
@@ -57,6 +66,7 @@ impl RowLog {
             return Ok(());
         }
         self.inner.bytes = 0;
+        let own = self.flags;
         for row in std::mem::take(&mut self.inner.waiting) {
             let before = |column: usize| row.before.as_ref().and_then(|row| row[column].as_deref());
             let after = |column: usize| row.after.as_ref().and_then(|row| row[column].as_deref());
@@ -64,9 +74,10 @@ impl RowLog {
                 before: row.before.is_some().then_some(&before as _),
                 after: row.after.is_some().then_some(&after as _),
             };
+            self.take_flags(row.flags)?;
             self.row_now(row.kind, &row.table, images, &|column| row.changed[column])?;
         }
-        Ok(())
+        self.take_flags(own)
     }
 
     /// How many rows wait.
@@ -101,8 +112,8 @@ impl RowLog {
         if self.inner.bytes > self.settings.transaction_bytes_max {
             return Err(Error::log_cache_full());
         }
-        let changed = (0..width).map(changed).collect();
-        self.inner.waiting.push(Waiting { kind, table: table.clone(), before, after, changed });
+        let (changed, flags) = ((0..width).map(changed).collect(), self.inner.flags);
+        self.inner.waiting.push(Waiting { kind, table: table.clone(), before, after, changed, flags });
         Ok(())
     }
 }

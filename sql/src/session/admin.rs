@@ -87,7 +87,7 @@ impl Session {
                 insert_id: self.state.insert_id.get(),
                 warning_count: self.state.last_counts.get().0,
                 error_count: self.state.last_counts.get().1,
-                timestamp: self.state.timestamp.unwrap_or_else(super::clock),
+                timestamp: self.state.timestamp.get().unwrap_or_else(super::clock),
             },
         }
     }

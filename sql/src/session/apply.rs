@@ -207,12 +207,12 @@ impl Session {
     /// A prepared branch is committed or rolled back.
     pub fn apply_branch_end(&mut self, origin: Option<Origin>, xid: &Xid, commits: bool, timestamp: u32) -> Result<()> {
         self.name_transaction(origin, None);
-        self.state.timestamp = Some((i64::from(timestamp), 0));
+        self.state.timestamp.set(Some((i64::from(timestamp), 0)));
         let ended = self.xa(&match commits {
             true => Xa::Commit { xid: xid.clone(), one_phase: false },
             false => Xa::Rollback(xid.clone()),
         });
-        self.state.timestamp = None;
+        self.state.timestamp.set(None);
         ended.and_then(|()| self.log_missing_name())
     }
 
@@ -245,9 +245,9 @@ impl Session {
                 self.forget_plans();
             }
         }
-        self.state.timestamp = Some((i64::from(timestamp), query.vars.microseconds.unwrap_or(0)));
+        self.state.timestamp.set(Some((i64::from(timestamp), query.vars.microseconds.unwrap_or(0))));
         let applied = self.run_applied(query.statement);
-        self.state.timestamp = None;
+        self.state.timestamp.set(None);
         self.state.insert_id.set(0);
         match applied {
             // It failed in the same way there, after it had changed something.
@@ -324,9 +324,9 @@ impl Session {
         if let Some(applying) = &mut self.applying {
             applying.vars = None;
         }
-        self.state.timestamp = Some((i64::from(timestamp), 0));
+        self.state.timestamp.set(Some((i64::from(timestamp), 0)));
         let result = self.change_rows(&[(map, rows)], None, timestamp, is_idempotent);
-        self.state.timestamp = None;
+        self.state.timestamp.set(None);
         result
     }
 

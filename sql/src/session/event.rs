@@ -47,7 +47,7 @@ fn definition_of(database: &str, event: &Event) -> Definition {
 
 impl Session {
     fn now_us(&self) -> u64 {
-        let (seconds, micros) = self.state.timestamp.unwrap_or_else(super::clock);
+        let (seconds, micros) = self.state.timestamp.get().unwrap_or_else(super::clock);
         seconds.max(0) as u64 * SECOND_US + u64::from(micros)
     }
 

@@ -58,7 +58,7 @@ impl Session {
         let settings = &self.variables.settings;
         StatementFacts {
             connection: self.process.id,
-            time: self.state.timestamp.unwrap_or_else(super::clock),
+            time: self.state.timestamp.get().unwrap_or_else(super::clock),
             database: self.state.database.as_deref(),
             sql_mode: settings.sql_mode.0,
             foreign_key_checks: settings.foreign_key_checks,

@@ -115,7 +115,7 @@ use crate::result::{OkSummary, ResultSink};
 use crate::row_log::RowLog;
 use crate::status::{Counter, SessionStatus};
 use crate::types::{SqlMode, TypeInfo};
-use crate::variables::{SessionVariables, TimeZone};
+use crate::variables::{SessionVariables, TimeZone, Versions};
 
 pub use apply::{MARIADB_MODES, branch_statement};
 pub use backup::NAMED_FILES;
@@ -141,7 +141,7 @@ pub struct Session {
     instance: Arc<Instance>,
     process: Arc<Process>,
     status: Arc<SessionStatus>,
-    pub variables: SessionVariables,
+    pub variables: Versions,
     /// Several statements may stand in one text (CLIENT_MULTI_STATEMENTS).
     pub multi_statements: bool,
     /// The client reads several results of one statement (CLIENT_MULTI_RESULTS).
@@ -171,6 +171,8 @@ pub struct Session {
     profile: Option<Box<Profile>>,
     /// What SET_VAR hints could not set: the statement warns of it when it begins.
     hint_warnings: Vec<Error>,
+    /// `character_set_client` of the procedure that runs: that of its creation, while its text is kept in UTF-8.
+    client_of_program: Option<CollationId>,
     /// The open transaction, if any.
     trx: Option<Trx>,
     /// Its temporary tables, from the first on.
@@ -234,6 +236,8 @@ struct Surroundings<'a> {
     database: Option<&'a str>,
     /// The character set that literals are written in, and the collation that they get.
     literals: (CollationId, CollationId),
+    /// What `@@character_set_client` says.
+    client: CollationId,
     /// It is part of another statement.
     is_inner: bool,
 }
@@ -259,7 +263,7 @@ struct Done {
 
 impl Session {
     pub fn new(instance: Arc<Instance>, process: Arc<Process>, status: Arc<SessionStatus>) -> Session {
-        let variables = SessionVariables::new(&instance.variables);
+        let variables = Versions::from(SessionVariables::new(&instance.variables));
         let measure = measure::Measure::new(instance.statements.register(process.id.into()));
         status.belongs_to(process.id);
         crate::monitor::witness_deadlocks(&instance);
@@ -285,6 +289,7 @@ impl Session {
             warnings: Warnings::default(),
             profile: None,
             hint_warnings: Vec::new(),
+            client_of_program: None,
             trx: None,
             temporary: OnceCell::new(),
             explicit: false,
@@ -648,8 +653,7 @@ impl Session {
             variables: &self.variables,
             instance: &self.instance,
             process: &self.process,
-            rights: surroundings.rights,
-            database: surroundings.database,
+            surroundings: *surroundings,
         }
     }
 
@@ -660,6 +664,7 @@ impl Session {
             mode: self.variables.settings.sql_mode,
             database: self.state.database.as_deref(),
             literals: (self.variables.settings.statement_charset(), self.variables.settings.collation_connection),
+            client: self.client_of_program.unwrap_or(self.variables.settings.character_set_client),
             is_inner: false,
         }
     }
@@ -673,7 +678,7 @@ impl Session {
 
     fn eval_context<'a>(&'a self, view: &'a View<'a>, parameters: &'a [Value]) -> EvalContext<'a> {
         let settings = &self.variables.settings;
-        let (now_seconds, now_micros) = self.state.timestamp.unwrap_or_else(clock);
+        let (now_seconds, now_micros) = self.state.timestamp.get().unwrap_or_else(clock);
         EvalContext {
             parameters,
             session: view,
@@ -737,7 +742,7 @@ impl Session {
         let (user, host) = (std::mem::take(&mut self.state.user), std::mem::take(&mut self.state.host));
         let variables_generation = self.state.variables_generation.take();
         self.state = State { database, user, host, variables_generation: variables_generation.into(), ..State::new() };
-        self.variables = SessionVariables::new(&self.instance.variables);
+        self.variables = Versions::from(SessionVariables::new(&self.instance.variables));
         self.warnings.clear();
         self.retire_all();
         self.named.clear();

@@ -164,11 +164,12 @@ impl Session {
             Statement::Account(statement) => self.check_account_statement(statement),
             Statement::Show(show) => self.check_show(show),
             Statement::Describe { table, .. } => self.check_shown_table(table),
-            Statement::Set(items) => items.iter().try_for_each(|item| self.check_set(item)),
+            Statement::Set(items) => items.iter().try_for_each(|item| check_set(item, rights)),
             Statement::SetStatement { variables, .. } => variables.iter().try_for_each(|(name, value)| {
-                self.check_set(&SetItem::System { scope: None, name: name.clone(), value: value.clone() })
+                let item = SetItem::System { scope: None, name: name.clone(), value: value.clone() };
+                check_set(&item, rights)
             }),
-            Statement::SetTransaction { scope: Some(scope), .. } => self.check_scope(*scope),
+            Statement::SetTransaction { scope: Some(scope), .. } => check_scope(*scope, rights),
             Statement::LockTables(tables) => tables.iter().try_for_each(|(table, _, _)| {
                 let Some((database, name)) = self.checked_table(table)? else { return Ok(()) };
                 rights.need_database(Privileges::LOCK_TABLES, database)?;
@@ -201,7 +202,7 @@ impl Session {
             | Statement::StartReplica { .. }
             | Statement::StopReplica { .. } => self.need_super_or("REPLICATION_SLAVE_ADMIN"),
             Statement::Reset(_) | Statement::ResetReplica { .. } => rights.need(Privileges::RELOAD),
-            Statement::ResetPersist { .. } => self.need_persist(),
+            Statement::ResetPersist { .. } => need_persist(&self.rights),
             Statement::Shutdown => rights.need(Privileges::SHUTDOWN),
             Statement::Components { install, .. } => {
                 let wanted = if *install { Privileges::INSERT } else { Privileges::DELETE };
@@ -232,12 +233,6 @@ impl Session {
 
     fn need(&self, name: &str) -> Result<()> {
         self.rights.need_global(self.rights.has_dynamic(name), name)
-    }
-
-    fn need_persist(&self) -> Result<()> {
-        let rights = &self.rights;
-        let allowed = rights.is_super_or("SYSTEM_VARIABLES_ADMIN") && rights.has_dynamic("PERSIST_RO_VARIABLES_ADMIN");
-        rights.need_global(allowed, "SYSTEM_VARIABLES_ADMIN and PERSIST_RO_VARIABLES_ADMIN")
     }
 
     /// Database and name of a table whose privileges count: not a temporary table of the session.
@@ -445,32 +440,6 @@ impl Session {
 
     // ------------------------------------------------------------------ variables
 
-    fn check_set(&self, item: &SetItem) -> Result<()> {
-        let SetItem::System { scope, name, .. } = item else { return Ok(()) };
-        match scope {
-            Some(scope @ (VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly)) => {
-                self.check_scope(*scope)
-            }
-            _ if RESTRICTED.iter().any(|restricted| restricted.eq_ignore_ascii_case(name)) => {
-                let rights = &self.rights;
-                let of_log = name.eq_ignore_ascii_case("gtid_next") && rights.has_dynamic("REPLICATION_APPLIER");
-                let allowed = rights.is_super_or("SYSTEM_VARIABLES_ADMIN")
-                    || rights.has_dynamic("SESSION_VARIABLES_ADMIN")
-                    || of_log;
-                rights.need_global(allowed, "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_scope(&self, scope: VariableScope) -> Result<()> {
-        match scope {
-            VariableScope::Session => Ok(()),
-            VariableScope::PersistOnly => self.need_persist(),
-            VariableScope::Global | VariableScope::Persist => self.need_super_or("SYSTEM_VARIABLES_ADMIN"),
-        }
-    }
-
     fn check_flush(&self, item: &FlushItem) -> Result<()> {
         let rights = &self.rights;
         let reload_or = |name: &str| {
@@ -572,4 +541,37 @@ fn check_options(rights: &Rights, options: &[TableOption]) -> Result<()> {
         true => rights.need(Privileges::FILE),
         false => Ok(()),
     }
+}
+
+/// Whether a variable may be set.
+pub(super) fn check_set(item: &SetItem, rights: &Rights) -> Result<()> {
+    let SetItem::System { scope, name, .. } = item else { return Ok(()) };
+    match scope {
+        Some(scope @ (VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly)) => {
+            check_scope(*scope, rights)
+        }
+        _ if RESTRICTED.iter().any(|restricted| restricted.eq_ignore_ascii_case(name)) => {
+            let of_log = name.eq_ignore_ascii_case("gtid_next") && rights.has_dynamic("REPLICATION_APPLIER");
+            let allowed =
+                rights.is_super_or("SYSTEM_VARIABLES_ADMIN") || rights.has_dynamic("SESSION_VARIABLES_ADMIN") || of_log;
+            rights.need_global(allowed, "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_scope(scope: VariableScope, rights: &Rights) -> Result<()> {
+    let is_admin = rights.is_super_or("SYSTEM_VARIABLES_ADMIN");
+    match scope {
+        VariableScope::Session => Ok(()),
+        VariableScope::PersistOnly => need_persist(rights),
+        VariableScope::Global | VariableScope::Persist => {
+            rights.need_global(is_admin, "SUPER or SYSTEM_VARIABLES_ADMIN")
+        }
+    }
+}
+
+fn need_persist(rights: &Rights) -> Result<()> {
+    let allowed = rights.is_super_or("SYSTEM_VARIABLES_ADMIN") && rights.has_dynamic("PERSIST_RO_VARIABLES_ADMIN");
+    rights.need_global(allowed, "SYSTEM_VARIABLES_ADMIN and PERSIST_RO_VARIABLES_ADMIN")
 }

@@ -136,14 +136,15 @@ impl Session {
             }
         }
         let settings = &mut self.variables.settings;
-        let own = (settings.foreign_key_checks, settings.unique_checks, self.state.timestamp);
+        let own = (settings.foreign_key_checks, settings.unique_checks, self.state.timestamp.get());
         settings.foreign_key_checks = flags & row_flags::NO_FOREIGN_KEY_CHECKS == 0;
         settings.unique_checks = flags & row_flags::RELAXED_UNIQUE_CHECKS == 0;
-        self.state.timestamp = Some((i64::from(timestamp), 0));
+        self.state.timestamp.set(Some((i64::from(timestamp), 0)));
         let is_idempotent = settings.idempotent_rows;
         let applied = self.change_rows(&events, text, timestamp, is_idempotent);
         let settings = &mut self.variables.settings;
-        (settings.foreign_key_checks, settings.unique_checks, self.state.timestamp) = own;
+        (settings.foreign_key_checks, settings.unique_checks) = (own.0, own.1);
+        self.state.timestamp.set(own.2);
         applied
     }
 }

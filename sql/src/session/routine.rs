@@ -86,11 +86,12 @@ impl Session {
     pub(super) fn program_origin(&self, definer: Key, database: CollationId) -> Origin {
         let settings = &self.variables.settings;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
-        let now = self.state.timestamp.map_or(now, |(seconds, micros)| seconds as u64 * 1_000_000 + u64::from(micros));
+        let now =
+            self.state.timestamp.get().map_or(now, |(seconds, micros)| seconds as u64 * 1_000_000 + u64::from(micros));
         Origin {
             definer,
             sql_mode: settings.sql_mode,
-            client: settings.statement_charset(),
+            client: settings.character_set_client,
             connection: settings.collation_connection,
             database,
             created_us: now,

@@ -3,8 +3,10 @@
 use format::collation::{Charset, collation};
 use format::value::{Value, Zone};
 
+use super::privileges::check_set;
 use super::state::with_own_digits;
 use super::{Session, profiling};
+use crate::accounts::Rights;
 use crate::error::{Error, Result};
 use crate::executor::row::decode;
 use crate::expression::{Binder, Datum, Expr, Generator, NoFields, NoScope};
@@ -71,13 +73,7 @@ impl Session {
                 (SetItem::Names { charset, collation }, _) => {
                     self.set_names(charset.as_deref(), collation.as_deref())?
                 }
-                (SetItem::Charset(charset), _) => {
-                    let charset = self.charset(charset.as_deref())?;
-                    self.set_text("character_set_client", charset.name())?;
-                    self.set_text("character_set_results", charset.name())?;
-                    let database = collation(self.variables.settings.collation_database).name;
-                    self.set_text("collation_connection", database)?;
-                }
+                (SetItem::Charset(charset), _) => self.set_charset(charset.as_deref())?,
                 _ => return Err(Error::internal("a variable without its value")),
             }
         }
@@ -166,82 +162,145 @@ impl Session {
 
     fn set_system(&mut self, scope: Option<VariableScope>, name: &str, value: Option<Value>) -> Result<()> {
         let name = name.to_ascii_lowercase();
+        match (name.as_str(), &value, scope) {
+            ("gtid_next", ..) if !is_global(scope) => return self.set_gtid_next(value.as_ref()),
+            ("gtid_slave_pos", Some(value), Some(VariableScope::Global)) => return self.set_gtid_slave_pos(value),
+            ("gtid_purged", Some(value), Some(VariableScope::Global)) => return self.set_gtid_purged(value),
+            ("sql_log_bin", Some(_), _) if !is_global(scope) && self.has_transaction() => {
+                let text = "Cannot modify @@session.sql_log_bin inside a transaction";
+                return Err(Error::new(1694, b"HY000", text));
+            }
+            (name, Some(value), None) if is_of_transactions(name) => return self.set_next_transaction(name, value),
+            _ => {}
+        }
+        let was = self.variables.settings.autocommit;
+        self.set_value(scope, &name, value)?;
+        // Switching autocommit on commits the transaction that autocommit = 0 began.
+        if !was && self.variables.settings.autocommit {
+            if let Err(refusal) = self.check_no_branch() {
+                self.variables.set(&name, &Value::Int(0))?;
+                return Err(refusal);
+            }
+            self.commit()?;
+        }
+        if !is_global(scope) {
+            self.overrides_next(&name);
+        }
+        Ok(())
+    }
+
+    /// SET in a stored function or a trigger: the session has the value behind the statement, too. What the statement
+    /// itself depends on cannot change.
+    pub(super) fn set_inside(&self, item: &SetItem, rights: &Rights) -> Result<()> {
+        if !rights.is_internal() {
+            check_set(item, rights)?;
+        }
+        let before = self.variables.number();
+        let set = match item {
+            SetItem::System { scope, name, value } => {
+                let name = name.to_ascii_lowercase();
+                refuse_inside(*scope, &name)?;
+                let value = match value {
+                    ast::Expr::Default => None,
+                    ast::Expr::Column(word) => Some(Value::Bytes(word.name.clone().into_bytes())),
+                    value => {
+                        let view = self.view();
+                        let context = self.eval_context(&view, &[]);
+                        let bound = bind(&context, value, &[])?;
+                        Some(as_set(bound.assigned(&context, &NoFields)?, &bound.ty))
+                    }
+                };
+                self.set_value(*scope, &name, value)
+            }
+            SetItem::Names { charset, collation } => self.set_names(charset.as_deref(), collation.as_deref()),
+            SetItem::Charset(charset) => self.set_charset(charset.as_deref()),
+            SetItem::User { .. } => Err(Error::internal("a user variable among those of the system")),
+        };
+        self.state.variables_changed();
+        if !self.variables.plans_like(self.variables.of(before)) {
+            self.change_names();
+        }
+        set
+    }
+
+    fn set_charset(&self, charset: Option<&str>) -> Result<()> {
+        let charset = self.charset(charset)?;
+        self.set_text("character_set_client", charset.name())?;
+        self.set_text("character_set_results", charset.name())?;
+        let database = collation(self.variables.settings.collation_database).name;
+        self.set_text("collation_connection", database)
+    }
+
+    /// Sets a variable whose value belongs to neither a transaction nor the log.
+    fn set_value(&self, scope: Option<VariableScope>, name: &str, value: Option<Value>) -> Result<()> {
         let is_global = is_global(scope);
         let persists = matches!(scope, Some(VariableScope::Persist | VariableScope::PersistOnly));
-        let of_gtids = matches!(name.as_str(), "gtid_mode" | "enforce_gtid_consistency");
+        let of_gtids = matches!(name, "gtid_mode" | "enforce_gtid_consistency");
         let Some(value) = value else {
-            if name == "gtid_next" && !is_global {
-                return self.set_gtid_next(None);
-            }
             if is_global && of_gtids {
-                self.check_gtid_variable(&name, None)?;
+                self.check_gtid_variable(name, None)?;
             }
-            self.check_event_scheduler(&name, None)?;
-            self.check_partial_revokes(&name, None)?;
+            self.check_event_scheduler(name, None)?;
+            self.check_partial_revokes(name, None)?;
             if persists {
-                return self.persist(scope, &name, None);
+                return self.persist(scope, name, None);
             }
             if !is_global {
-                match name.as_str() {
+                match name {
                     "insert_id" => self.state.insert_id.set(0),
                     "last_insert_id" | "identity" => self.state.last_insert_id.set(0),
-                    "timestamp" => self.state.timestamp = None,
+                    "timestamp" => self.state.timestamp.set(None),
                     _ => {}
                 }
             }
+            let globals = &self.instance.variables;
             let notices = match is_global {
-                true => self.instance.variables.set_default(&name)?,
-                false => self.variables.set_default(&self.instance.variables, &name)?,
+                true => globals.set_default(name)?,
+                false => self.variables.change(|own| own.set_default(globals, name))?,
             };
             self.notice(notices);
-            return self.after_set(&name, is_global);
+            return self.after_set(name, is_global);
         };
         if is_global && of_gtids {
-            self.check_gtid_variable(&name, Some(&value))?;
+            self.check_gtid_variable(name, Some(&value))?;
         }
         if is_global {
-            self.check_skip_counter(&name)?;
-            self.check_statement_log(&name, &value)?;
-            self.check_event_scheduler(&name, Some(&value))?;
-            self.check_partial_revokes(&name, Some(&value))?;
+            self.check_skip_counter(name)?;
+            self.check_statement_log(name, &value)?;
+            self.check_event_scheduler(name, Some(&value))?;
+            self.check_partial_revokes(name, Some(&value))?;
         }
         if persists {
-            return self.persist(scope, &name, Some(&value));
-        }
-        if is_global && name == "gtid_slave_pos" {
-            return self.set_gtid_slave_pos(&value);
-        }
-        if is_global && name == "gtid_purged" {
-            return self.set_gtid_purged(&value);
+            return self.persist(scope, name, Some(&value));
         }
         if !is_global {
-            match name.as_str() {
+            match name {
                 "timestamp" => {
-                    let seconds = seconds_of(&name, &value)?;
-                    self.state.timestamp = (seconds > 0.0)
-                        .then(|| (seconds as i64, ((seconds - seconds.floor()) * 1e6).round().min(999_999.0) as u32));
+                    let seconds = seconds_of(name, &value)?;
+                    let micros = ((seconds - seconds.floor()) * 1e6).round().min(999_999.0) as u32;
+                    self.state.timestamp.set((seconds > 0.0).then_some((seconds as i64, micros)));
                     return Ok(());
                 }
                 "last_insert_id" | "identity" => {
-                    self.state.last_insert_id.set(whole_number(&name, &value)?);
+                    self.state.last_insert_id.set(whole_number(name, &value)?);
                     return Ok(());
                 }
                 "insert_id" => {
-                    self.state.insert_id.set(whole_number(&name, &value)?);
+                    self.state.insert_id.set(whole_number(name, &value)?);
                     return Ok(());
                 }
                 // Set and never read, as in MySQL: SELECT @@rand_seed1 is 0.
                 "rand_seed1" | "rand_seed2" => {
-                    let seed = whole_number(&name, &value)?;
+                    let seed = whole_number(name, &value)?;
                     let mut generator = self.state.random.take().unwrap_or_else(Generator::unseeded);
-                    match name.as_str() {
+                    match name {
                         "rand_seed1" => generator.set_first(seed),
                         _ => generator.set_second(seed),
                     }
                     self.state.random.set(Some(generator));
                     return Ok(());
                 }
-                "pseudo_thread_id" => return whole_number(&name, &value).map(|_| ()),
+                "pseudo_thread_id" => return whole_number(name, &value).map(|_| ()),
                 "binlog_transaction_compression" | "binlog_transaction_compression_level_zstd"
                     if !self.instance.variables.log().sessions_choose_compression() =>
                 {
@@ -251,47 +310,28 @@ impl Session {
                     );
                     return Err(Error::new(1229, b"HY000", text));
                 }
-                "gtid_next" => return self.set_gtid_next(Some(&value)),
-                "sql_log_bin" if self.has_transaction() => {
-                    let text = "Cannot modify @@session.sql_log_bin inside a transaction";
-                    return Err(Error::new(1694, b"HY000", text));
-                }
-                "transaction_isolation" | "tx_isolation" | "transaction_read_only" | "tx_read_only"
-                    if scope.is_none() =>
-                {
-                    return self.set_next_transaction(&name, &value);
-                }
                 _ => {}
             }
         }
         let notices = match is_global {
-            true => self.instance.variables.set(&name, &value)?,
-            false => {
-                let was = self.variables.settings.autocommit;
-                let notices = self.variables.set(&name, &value)?;
-                // Switching autocommit on commits the transaction that autocommit = 0 began.
-                if !was && self.variables.settings.autocommit {
-                    if let Err(refusal) = self.check_no_branch() {
-                        self.variables.set(&name, &Value::Int(0))?;
-                        return Err(refusal);
-                    }
-                    self.commit()?;
+            true => self.instance.variables.set(name, &value)?,
+            false => self.variables.change(|own| {
+                let notices = own.set(name, &value)?;
+                // A limit of joins switches off what would lift it.
+                if matches!(name, "max_join_size" | "sql_max_join_size") {
+                    let is_unlimited = own.settings.max_join_size == u64::MAX;
+                    own.set("sql_big_selects", &Value::Int(i64::from(is_unlimited)))?;
                 }
-                notices
-            }
+                Ok(notices)
+            })?,
         };
         self.notice(notices);
-        // A limit of joins switches off what would lift it.
-        if !is_global && matches!(name.as_str(), "max_join_size" | "sql_max_join_size") {
-            let is_unlimited = self.variables.settings.max_join_size == u64::MAX;
-            self.variables.set("sql_big_selects", &Value::Int(i64::from(is_unlimited)))?;
-        }
-        self.after_set(&name, is_global)
+        self.after_set(name, is_global)
     }
 
     /// SET PERSIST, SET PERSIST_ONLY: for the next start, and with PERSIST for the running server, too. `None` is the
     /// default.
-    fn persist(&mut self, scope: Option<VariableScope>, name: &str, value: Option<&Value>) -> Result<()> {
+    fn persist(&self, scope: Option<VariableScope>, name: &str, value: Option<&Value>) -> Result<()> {
         let globals = &self.instance.variables;
         let (own_name, text, mut notices) = globals.to_persist(name, value)?;
         if scope == Some(VariableScope::Persist) {
@@ -381,13 +421,12 @@ impl Session {
         }
     }
 
-    fn after_set(&mut self, name: &str, is_global: bool) -> Result<()> {
+    fn after_set(&self, name: &str, is_global: bool) -> Result<()> {
         if is_global && let Some(variable) = crate::variables::find(name) {
             let origin = Origin::set_by(&self.state.user, &self.state.host);
             self.instance.variables.origins.note(variable.name, origin);
         }
         if !is_global {
-            self.overrides_next(name);
             self.variable_changed(name);
         }
         if is_global && matches!(name, "mandatory_roles" | "partial_revokes") {
@@ -421,7 +460,7 @@ impl Session {
         }
     }
 
-    pub(super) fn notice(&mut self, notices: Vec<Notice>) {
+    pub(super) fn notice(&self, notices: Vec<Notice>) {
         for notice in notices {
             self.warnings.push(crate::error::Warning {
                 level: crate::error::Level::Warning,
@@ -462,7 +501,7 @@ impl Session {
             "wait_timeout",
         ];
         let mut before = Vec::new();
-        let timestamp = self.state.timestamp;
+        let timestamp = self.state.timestamp.get();
         let mut refusal = None;
         for (name, value) in variables {
             let name = name.to_ascii_lowercase();
@@ -499,7 +538,7 @@ impl Session {
         self.hint_warnings.clear();
         for (name, old) in before.into_iter().rev() {
             match name.as_str() {
-                "timestamp" => self.state.timestamp = timestamp,
+                "timestamp" => self.state.timestamp.set(timestamp),
                 name => self.variables.fill_in(name, old),
             }
         }
@@ -507,8 +546,8 @@ impl Session {
         result
     }
 
-    fn set_text(&mut self, name: &str, value: &str) -> Result<()> {
-        self.variables.set(name, &Value::Bytes(value.as_bytes().to_vec()))?;
+    fn set_text(&self, name: &str, value: &str) -> Result<()> {
+        self.variables.change(|own| own.set(name, &Value::Bytes(value.as_bytes().to_vec())))?;
         self.variable_changed(name);
         Ok(())
     }
@@ -520,7 +559,7 @@ impl Session {
         }
     }
 
-    fn set_names(&mut self, name: Option<&str>, wanted: Option<&str>) -> Result<()> {
+    fn set_names(&self, name: Option<&str>, wanted: Option<&str>) -> Result<()> {
         let charset = self.charset(name)?;
         for error in Error::old_unicode(name, wanted) {
             self.warnings.push(error.into_warning());
@@ -537,7 +576,10 @@ impl Session {
         };
         self.set_text("character_set_client", charset.name())?;
         self.set_text("character_set_results", charset.name())?;
-        self.variables.set_results_collation(wanted.id);
+        self.variables.change(|own| {
+            own.set_results_collation(wanted.id);
+            Ok(())
+        })?;
         self.set_text("character_set_connection", charset.name())?;
         self.set_text("collation_connection", wanted.name)
     }
@@ -574,6 +616,37 @@ fn whole_number(name: &str, value: &Value) -> Result<u64> {
         Value::Int(number) => Ok((*number).max(0) as u64),
         Value::UInt(number) => Ok(*number),
         _ => Err(Error::wrong_type_for_variable(name)),
+    }
+}
+
+fn is_of_transactions(name: &str) -> bool {
+    matches!(name, "transaction_isolation" | "tx_isolation" | "transaction_read_only" | "tx_read_only")
+}
+
+/// What a stored function or a trigger cannot set: its statement has begun.
+fn refuse_inside(scope: Option<VariableScope>, name: &str) -> Result<()> {
+    let refuse = |code: u16, text: &str| Err(Error::new(code, b"HY000", text));
+    match name {
+        "autocommit" => Err(Error::autocommit_in_function()),
+        "sql_log_bin" if !is_global(scope) => {
+            refuse(1695, "Cannot change the sql_log_bin inside a stored function or trigger")
+        }
+        "binlog_format" if !is_global(scope) => {
+            refuse(1560, "Cannot change the binary logging format inside a stored function or trigger")
+        }
+        "binlog_direct_non_transactional_updates" if !is_global(scope) => {
+            refuse(1686, "Cannot change the binlog direct flag inside a stored function or trigger")
+        }
+        "gtid_next"
+        | "gtid_purged"
+        | "gtid_slave_pos"
+        | "gtid_mode"
+        | "enforce_gtid_consistency"
+        | "explicit_defaults_for_timestamp" => {
+            refuse(1765, &format!("The system variable {name} cannot be set in stored functions or triggers."))
+        }
+        name if scope.is_none() && is_of_transactions(name) => Err(Error::transaction_in_progress()),
+        _ => Ok(()),
     }
 }
 

@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use binlog::SessionOrder;
 use format::binlog::GtidSet;
+use format::collation::collation;
 use format::value::{DECIMAL_SCALE_MAX, Value};
 use rustc_hash::FxHashMap;
 use storage::Table;
 
-use super::Session;
 use super::files::allowed_path;
 use super::gtid::{self, Next};
 use super::uses::Uses;
-use crate::accounts::{self, Privileges, Rights};
+use super::{Session, Surroundings};
+use crate::accounts::{self, Privileges};
 use crate::error::Result;
 use crate::executor::memory::Counts;
 use crate::expression::{Datum, Generator, Memory, Sequence, SessionState};
@@ -25,7 +26,7 @@ use crate::parser::ast::VariableScope;
 use crate::processlist::Process;
 use crate::types::{Kind, Switches, TypeInfo};
 use crate::user_locks::UserLocks;
-use crate::variables::SessionVariables;
+use crate::variables::{SessionVariables, mode_text};
 
 /// The facts that functions ask for; in cells, for they change while expressions are evaluated.
 pub struct State {
@@ -50,7 +51,7 @@ pub struct State {
     pub row_count: Cell<i64>,
     pub found_rows: Cell<u64>,
     /// SET TIMESTAMP: seconds and microseconds that NOW() answers.
-    pub timestamp: Option<(i64, u32)>,
+    pub timestamp: Cell<Option<(i64, u32)>>,
     pub error_count: Cell<u64>,
     /// Conditions and errors of the last statement.
     pub last_counts: Cell<(u64, u64)>,
@@ -90,7 +91,7 @@ impl State {
             null_finds_last_id: Cell::new(false),
             row_count: Cell::new(-1),
             found_rows: Cell::new(0),
-            timestamp: None,
+            timestamp: Cell::new(None),
             error_count: Cell::new(0),
             last_counts: Cell::default(),
             rows_sent: Cell::new(0),
@@ -130,8 +131,27 @@ pub struct View<'a> {
     pub variables: &'a SessionVariables,
     pub instance: &'a Instance,
     pub process: &'a Arc<Process>,
-    pub rights: &'a Rights,
-    pub database: Option<&'a str>,
+    pub(super) surroundings: Surroundings<'a>,
+}
+
+impl View<'_> {
+    /// A variable that a stored program brings, if one runs.
+    fn of_program(&self, name: &str) -> Option<Value> {
+        let (settings, own) = (&self.variables.settings, &self.surroundings);
+        let text = |text: &str| Some(Value::Bytes(text.as_bytes().to_vec()));
+        let connection = own.literals.1;
+        match name {
+            "sql_mode" if own.mode != settings.sql_mode => text(&mode_text(own.mode)),
+            "character_set_client" if own.client != settings.character_set_client => {
+                text(collation(own.client).charset.name())
+            }
+            "collation_connection" if connection != settings.collation_connection => text(collation(connection).name),
+            "character_set_connection" if connection != settings.collation_connection => {
+                text(collation(connection).charset.name())
+            }
+            _ => None,
+        }
+    }
 }
 
 impl SessionState for View<'_> {
@@ -145,7 +165,7 @@ impl SessionState for View<'_> {
     }
 
     fn load_file(&self, name: &str, bytes_max: u64) -> Option<Vec<u8>> {
-        self.rights.need(Privileges::FILE).ok()?;
+        self.surroundings.rights.need(Privileges::FILE).ok()?;
         let path = allowed_path(self.instance, name).ok()?;
         let facts = fs::metadata(&path).ok()?;
         // All may read it, and it is no pipe, which could be read for ever.
@@ -205,11 +225,16 @@ impl SessionState for View<'_> {
                 "error_count" => return Ok(Value::UInt(self.state.last_counts.get().1)),
                 "pseudo_thread_id" => return Ok(Value::UInt(self.process.id as u64)),
                 "timestamp" => {
-                    let (seconds, micros) = self.state.timestamp.unwrap_or_else(super::clock);
+                    let (seconds, micros) = self.state.timestamp.get().unwrap_or_else(super::clock);
                     return Ok(Value::Double(seconds as f64 + micros as f64 / 1e6));
                 }
                 _ => {}
             }
+        }
+        if scope != Some(VariableScope::Global)
+            && let Some(own) = self.of_program(&name)
+        {
+            return Ok(own);
         }
         match scope {
             Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly) => {
@@ -221,7 +246,7 @@ impl SessionState for View<'_> {
     }
 
     fn database(&self) -> Option<String> {
-        self.database.map(str::to_owned)
+        self.surroundings.database.map(str::to_owned)
     }
 
     fn user(&self) -> String {
@@ -229,18 +254,18 @@ impl SessionState for View<'_> {
     }
 
     fn current_user(&self) -> String {
-        match self.rights.is_internal() {
+        match self.surroundings.rights.is_internal() {
             true => self.user(),
-            false => format!("{}@{}", self.rights.account.0, self.rights.account.1),
+            false => format!("{}@{}", self.surroundings.rights.account.0, self.surroundings.rights.account.1),
         }
     }
 
     fn account(&self) -> Option<(String, String)> {
-        (!self.rights.is_internal()).then(|| self.rights.account.clone())
+        (!self.surroundings.rights.is_internal()).then(|| self.surroundings.rights.account.clone())
     }
 
     fn current_role(&self) -> String {
-        let names: Vec<String> = self.rights.active_roles.iter().map(accounts::describe::name).collect();
+        let names: Vec<String> = self.surroundings.rights.active_roles.iter().map(accounts::describe::name).collect();
         if names.is_empty() { "NONE".to_owned() } else { names.join(",") }
     }
 

@@ -256,6 +256,7 @@ impl Session {
 
     /// Runs a statement in the open transaction, or in one of its own: commits, or rolls the statement back.
     pub(super) fn in_statement<T>(&mut self, run: impl FnOnce(&Session, &RefCell<Trx>) -> Result<T>) -> Result<T> {
+        self.variables.settle();
         let settings = &self.variables.settings;
         self.process.set_checks(settings.foreign_key_checks, settings.unique_checks);
         let mut trx = match self.trx.take() {
@@ -363,12 +364,7 @@ impl Session {
             self.next_transaction.read_only = read_only.or(self.next_transaction.read_only);
             return Ok(());
         };
-        let level = isolation.map(|isolation| match isolation {
-            ast::Isolation::ReadUncommitted => "READ-UNCOMMITTED",
-            ast::Isolation::ReadCommitted => "READ-COMMITTED",
-            ast::Isolation::RepeatableRead => "REPEATABLE-READ",
-            ast::Isolation::Serializable => "SERIALIZABLE",
-        });
+        let level = isolation.map(level_of);
         let settings = [
             ("transaction_isolation", level.map(|level| Value::Bytes(level.into()))),
             ("transaction_read_only", read_only.map(|read_only| Value::Int(read_only as i64))),
@@ -386,4 +382,30 @@ impl Session {
         self.state.variables_changed();
         Ok(())
     }
+}
+
+fn level_of(isolation: ast::Isolation) -> &'static str {
+    match isolation {
+        ast::Isolation::ReadUncommitted => "READ-UNCOMMITTED",
+        ast::Isolation::ReadCommitted => "READ-COMMITTED",
+        ast::Isolation::RepeatableRead => "REPEATABLE-READ",
+        ast::Isolation::Serializable => "SERIALIZABLE",
+    }
+}
+
+/// SET TRANSACTION as SET of variables.
+pub(super) fn variables_of(
+    scope: Option<ast::VariableScope>,
+    isolation: Option<ast::Isolation>,
+    read_only: Option<bool>,
+) -> Vec<ast::SetItem> {
+    let item = |name: &str, value: ast::Literal| ast::SetItem::System {
+        scope,
+        name: name.to_owned(),
+        value: ast::Expr::Literal(value),
+    };
+    let level = |level: &str| ast::Literal::String { bytes: level.into(), charset: None };
+    let isolation = isolation.map(|isolation| item("transaction_isolation", level(level_of(isolation))));
+    let read_only = read_only.map(|only| item("transaction_read_only", ast::Literal::Integer(only.into())));
+    isolation.into_iter().chain(read_only).collect()
 }

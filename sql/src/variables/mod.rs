@@ -54,6 +54,8 @@ mod global;
 
 mod session;
 
+mod versions;
+
 pub mod persisted;
 
 pub use engine::{engine_config, reconfigure};
@@ -69,3 +71,4 @@ pub use settings::{
 };
 pub use statement_logs::StatementLogs;
 pub use variable::{Notice, Reach, Variable};
+pub use versions::Versions;

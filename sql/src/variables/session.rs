@@ -24,6 +24,12 @@ pub struct SessionVariables {
     pub settings: Settings,
 }
 
+impl PartialEq for SessionVariables {
+    fn eq(&self, other: &SessionVariables) -> bool {
+        Arc::ptr_eq(&self.base, &other.base) && self.own == other.own && self.settings == other.settings
+    }
+}
+
 impl SessionVariables {
     pub fn new(globals: &GlobalVariables) -> Self {
         let base = globals.snapshot();
@@ -120,6 +126,16 @@ impl SessionVariables {
     pub fn fill_in(&mut self, name: &str, value: Value) {
         let index = names::index_of(name).expect("a listed variable");
         self.store(index, value);
+    }
+
+    /// These variables have again the values that they had.
+    pub fn take_back(&mut self, names: &[&str], from: &SessionVariables) {
+        for name in names {
+            let index = names::index_of(name).expect("a listed variable");
+            if self.value(index) != from.value(index) {
+                self.store(index, from.value(index).clone());
+            }
+        }
     }
 
     fn store(&mut self, index: usize, value: Value) {

@@ -78,7 +78,8 @@ impl Parser<'_> {
             Statement::CreateTable(create) if create.temporary => Ok(()),
             Statement::DropTables { temporary: true, .. } => Ok(()),
             Statement::Unsupported(what) => Err(Error::unsupported(what)),
-            Statement::SetTransaction { .. } | Statement::SetRole(_) | Statement::Kill { .. } => {
+            Statement::SetTransaction { .. } => Ok(()),
+            Statement::SetRole(_) | Statement::Kill { .. } => {
                 Err(Error::unsupported("this statement in stored functions and triggers"))
             }
             _ => Err(Error::commit_in_function()),

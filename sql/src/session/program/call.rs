@@ -7,6 +7,7 @@ use format::packet::status as flags;
 use format::value::{ColumnType, Value};
 use storage::{Definition, DefinitionKind};
 
+use super::inner::BROUGHT;
 use super::run::{Host, Run};
 use super::unit::{Compiled, Unit};
 use crate::accounts::grants::RoutineKind;
@@ -29,6 +30,7 @@ pub(super) struct Outside {
     database: Option<String>,
     /// `character_set_client` and `collation_connection`.
     literals: (CollationId, CollationId),
+    client: Option<CollationId>,
 }
 
 impl Session {
@@ -75,7 +77,8 @@ impl Session {
         let settings = &self.variables.settings;
         let literals = (settings.character_set_client, settings.collation_connection);
         self.set_literals(compiled.literals);
-        Outside { rights: own, mode, database: self.state.database.replace(database), literals }
+        let client = self.client_of_program.replace(compiled.client);
+        Outside { rights: own, mode, database: self.state.database.replace(database), literals, client }
     }
 
     fn set_program_mode(&mut self, mode: SqlMode) {
@@ -106,6 +109,7 @@ impl Session {
         };
         self.state.database = outside.database.filter(is_there);
         self.set_literals(outside.literals);
+        self.client_of_program = outside.client;
         if let Some((rights, version)) = outside.rights {
             self.rights = rights;
             // If accounts have changed meanwhile, the session's rights are made anew.
@@ -220,7 +224,9 @@ impl<'p> Run<'_, 'p> {
                 let rights = rights.or_else(|| own.clone());
                 let host = Host::Statement { session, trx, rights };
                 let mut run = Run::of_program(host, compiled, unit, frame);
+                let version = session.variables.number();
                 let ran = run.run();
+                session.take_back(version, BROUGHT);
                 let frame = std::mem::take(&mut run.frame);
                 session.programs.leave();
                 ran.map(|()| frame)

@@ -14,6 +14,26 @@ use crate::expression::{Assigned, EvalContext, Expr, Programs, StoredFunction, T
 use crate::session::Session;
 use crate::types::TypeInfo;
 
+/// What a program brings: what it sets of it lasts as long as it runs.
+pub const BROUGHT: &[&str] = &["sql_mode", "character_set_client", "character_set_connection", "collation_connection"];
+
+/// What a function or a trigger sets for itself alone, as in MySQL and MariaDB.
+const OPTIONS: &[&str] = &[
+    "big_tables",
+    "check_constraint_checks",
+    "foreign_key_checks",
+    "profiling",
+    "sql_auto_is_null",
+    "sql_big_selects",
+    "sql_buffer_result",
+    "sql_log_off",
+    "sql_notes",
+    "sql_quote_show_create",
+    "sql_safe_updates",
+    "sql_warnings",
+    "unique_checks",
+];
+
 /// Runs programs for a statement.
 pub struct Runner<'a> {
     pub session: &'a Session,
@@ -41,9 +61,12 @@ impl Runner<'_> {
         let state = &session.state;
         let kept = (state.last_insert_id.get(), state.row_count.get(), state.found_rows.get());
         let (given, forced, errors) = (state.given_insert_id.get(), state.insert_id.get(), state.error_count.get());
+        let version = session.variables.number();
         let host = Host::Statement { session, trx: self.trx, rights };
         let mut run = Run::of_program(host, compiled, unit, frame);
         let ran = session.with_savepoints(|| run.run());
+        session.take_back(version, BROUGHT);
+        session.take_back(version, OPTIONS);
         let result = ran.map(|()| finish(&mut run));
         drop(run);
         state.last_insert_id.set(kept.0);
@@ -165,6 +188,24 @@ fn field_value(
 }
 
 impl Session {
+    /// Variables have again the values that they had before a program set them.
+    pub fn take_back(&self, version: usize, names: &[&str]) {
+        let (now, before) = (self.variables.number(), self.variables.of(version));
+        if now == version {
+            return;
+        }
+        let taken = self.variables.change(|own| {
+            own.take_back(names, before);
+            Ok(())
+        });
+        if taken.is_err() {
+            self.variables.go_back(version);
+        }
+        if !self.variables.plans_like(self.variables.of(now)) {
+            self.change_names();
+        }
+    }
+
     fn is_killed_now(&self) -> bool {
         self.process.interrupt.is_set()
     }

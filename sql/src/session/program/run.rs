@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use format::collation::CollationId;
 use format::value::Value;
 use storage::Trx;
 
@@ -18,7 +19,7 @@ use crate::expression::Condition;
 use crate::parser::ast::{Block, Computed, HandledCondition, Handler, ProgramKind, Show, Statement, Step};
 use crate::result::ResultSink;
 use crate::session::{Session, Surroundings};
-use crate::types::TypeInfo;
+use crate::types::{SqlMode, TypeInfo};
 
 /// Who runs a program.
 pub(super) enum Host<'h> {
@@ -79,6 +80,10 @@ pub(super) struct Run<'h, 'p> {
     pub assigned: Vec<(usize, Option<Box<[u8]>>)>,
     /// Rows of a result were sent before its statement failed.
     pub is_partial: bool,
+    /// What a program inside of a statement has set for the rest of itself: `sql_mode`; `character_set_client` and
+    /// `collation_connection`.
+    pub mode: Option<SqlMode>,
+    pub literals: Option<(CollationId, CollationId)>,
 }
 
 /// Errors that no handler takes.
@@ -114,6 +119,8 @@ impl<'h, 'p> Run<'h, 'p> {
             result: None,
             assigned: Vec::new(),
             is_partial: false,
+            mode: None,
+            literals: None,
         }
     }
 
@@ -134,9 +141,10 @@ impl<'h, 'p> Run<'h, 'p> {
             (Host::Session { .. }, _) => own,
             (Host::Statement { rights, .. }, Some(compiled)) => Surroundings {
                 rights: rights.as_deref().unwrap_or(own.rights),
-                mode: compiled.mode,
                 database: Some(&compiled.definition.database),
-                literals: compiled.literals,
+                mode: self.mode.unwrap_or(compiled.mode),
+                literals: (compiled.literals.0, self.literals.map_or(compiled.literals.1, |own| own.1)),
+                client: self.literals.map_or(compiled.client, |own| own.0),
                 is_inner: true,
             },
             (Host::Statement { .. }, None) => Surroundings { is_inner: true, ..own },

@@ -56,7 +56,9 @@ impl Session {
             Statement::Savepoint(name) => {
                 self.status.add(Counter::ComSavepoint, 1);
                 if scope.waiting.is_none() {
-                    scope.waiting = log.map(|log| log.borrow_mut().begin_inner());
+                    let settings = &self.variables.settings;
+                    let checks = (settings.foreign_key_checks, settings.unique_checks);
+                    scope.waiting = log.map(|log| log.borrow_mut().begin_inner(checks));
                 }
                 let rows = log.map_or(0, |log| log.borrow().waiting());
                 scope.points.retain(|known| !known.name.eq_ignore_ascii_case(name));

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::parser::ast::{IntoTarget, SelectInto, SqlStep, Statement};
 use crate::result::{OkSummary, ResultSink};
 use crate::session::cached::{CachedPlan, Outcome, STALE};
+use crate::session::transaction::variables_of;
 use crate::session::{Session, Surroundings};
 use crate::types::TypeInfo;
 
@@ -103,8 +104,13 @@ impl Session {
             }
             let savepoint = trx.borrow_mut().savepoint();
             let log = self.row_log.as_ref().filter(|_| self.own_log().is_some());
-            let mark = log.map(|log| log.borrow_mut().begin_inner());
+            // The program may have set them.
+            let settings = &self.variables.settings;
+            let checks = (settings.foreign_key_checks, settings.unique_checks);
+            let mark = log.map(|log| log.borrow_mut().begin_inner(checks));
+            let outside = trx.borrow_mut().set_foreign_key_checks(checks.0);
             let result = self.run_in(trx, surroundings, &plan, values, &mut Nobody);
+            trx.borrow_mut().set_foreign_key_checks(outside);
             if let (Some(mark), Some(log)) = (mark, &self.row_log) {
                 log.borrow_mut().end_inner(mark, result.is_ok())?;
             }
@@ -261,6 +267,12 @@ impl Run<'_, '_> {
         {
             let (values, types) = self.reads(&step.reads);
             return session.define_inside(trx, &self.surroundings(), &step.statement, (&values, &types));
+        }
+        if let Host::Statement { session, .. } = &self.host
+            && let Statement::SetTransaction { scope, isolation, read_only } = &step.statement
+        {
+            let items = variables_of(*scope, *isolation, *read_only);
+            return items.iter().try_for_each(|item| session.set_inside(item, self.surroundings().rights));
         }
         let given = self.reads(&step.reads);
         let Host::Session { session, sink } = &mut self.host else {

@@ -39,6 +39,8 @@ pub struct Compiled {
     pub mode: SqlMode,
     /// The character set of its text, and the collation that its literals get.
     pub literals: (CollationId, CollationId),
+    /// `character_set_client` of its creation.
+    pub client: CollationId,
     /// `database.name`
     pub shown: String,
     /// None: it runs with the rights of whoever uses it.
@@ -82,6 +84,7 @@ impl Compiled {
                 returns: None,
                 mode: trigger.origin.sql_mode,
                 literals: (CollationId::DEFAULT, trigger.origin.connection),
+                client: trigger.origin.client,
                 shown: format!("{}.{}", definition.database, definition.name),
                 definer: Some(trigger.origin.definer),
             });
@@ -98,6 +101,7 @@ impl Compiled {
                 returns: None,
                 mode: event.origin.sql_mode,
                 literals: (CollationId::DEFAULT, event.origin.connection),
+                client: event.origin.client,
                 shown: format!("{}.{}", definition.database, event.name),
                 // Its session is the definer's.
                 definer: None,
@@ -119,6 +123,7 @@ impl Compiled {
             returns,
             mode: routine.origin.sql_mode,
             literals: (CollationId::DEFAULT, routine.origin.connection),
+            client: routine.origin.client,
             shown: format!("{}.{}", definition.database, routine.name),
             definer: (!routine.as_invoker).then_some(routine.origin.definer),
         })

@@ -308,16 +308,41 @@ impl<'p> Run<'_, 'p> {
     }
 
     fn set_in_session(&mut self, item: SetItem) -> Result<()> {
-        match &mut self.host {
-            Host::Session { session, .. } => {
-                let statement = Statement::Set(vec![item]);
-                session.check_privileges(&statement)?;
-                let Statement::Set(items) = statement else { return Ok(()) };
-                session.set(&items)
+        let of_literals = matches!(&item, SetItem::Names { .. } | SetItem::Charset(_))
+            || matches!(&item, SetItem::System { name, .. } if is_of_literals(name));
+        if let Host::Session { session, .. } = &mut self.host {
+            let statement = Statement::Set(vec![item]);
+            session.check_privileges(&statement)?;
+            let Statement::Set(items) = statement else { return Ok(()) };
+            session.set(&items)?;
+            if of_literals {
+                session.client_of_program = None;
             }
-            Host::Statement { .. } => Err(Error::unsupported("system variables set by stored functions and triggers")),
+            return Ok(());
         }
+        let session = self.session();
+        let of_mode = matches!(&item, SetItem::System { name, .. } if name.eq_ignore_ascii_case("sql_mode"));
+        session.set_inside(&item, self.surroundings().rights)?;
+        let settings = &session.variables.settings;
+        let (mode, literals) = (settings.sql_mode, (settings.character_set_client, settings.collation_connection));
+        if of_mode || of_literals {
+            // Its plans are those of before.
+            session.change_names();
+        }
+        if of_mode {
+            self.mode = Some(mode);
+        }
+        if of_literals {
+            self.literals = Some(literals);
+        }
+        Ok(())
     }
+}
+
+/// Whether the character set of literals, or their collation, depends on a variable.
+fn is_of_literals(name: &str) -> bool {
+    let names = ["character_set_client", "character_set_connection", "collation_connection"];
+    names.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
 /// A value as a variable of a type has it; and as a column has it, if that is asked for.
