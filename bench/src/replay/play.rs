@@ -222,6 +222,12 @@ impl<'a> Player<'a> {
             thread::sleep(BEFORE_OTHERS);
             return Ok(());
         }
+        if statement.calls_rand() {
+            let seed = format!("SET rand_seed1 = {}, rand_seed2 = {}", at + 1, at + 2);
+            for client in [&mut session.ours, &mut session.peer] {
+                let _ = self.ask(client, seed.as_bytes()); // Without it the statement differs, and is told.
+            }
+        }
         if let Err(error) = session.ours.send(&mine) {
             return Err(self.lost(at, text, &error.to_string()));
         }

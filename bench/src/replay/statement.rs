@@ -310,10 +310,20 @@ impl Statement {
         if sets_on_the_way {
             return true;
         }
+        // A replay begins RAND() anew on both servers, and VALUES is computed in the order in which it is written.
+        let is_seeded = matches!(self.verb.as_str(), "insert" | "replace") && !self.has("select");
         self.tokens.windows(2).any(|pair| {
-            matches!(&pair[0], Token::Word(word) if UNDECIDED_FUNCTIONS.contains(&word.as_str()))
+            matches!(&pair[0], Token::Word(word) if UNDECIDED_FUNCTIONS.contains(&word.as_str())
+                && !(is_seeded && word == "rand"))
                 && pair[1] == Token::Symbol('(')
         })
+    }
+
+    /// Whether it calls RAND.
+    pub fn calls_rand(&self) -> bool {
+        self.tokens
+            .windows(2)
+            .any(|pair| matches!(&pair[0], Token::Word(word) if word == "rand") && pair[1] == Token::Symbol('('))
     }
 
     /// Whether rows are cut off, so that the order of equal ones decides which remain.
@@ -528,6 +538,9 @@ mod tests {
     #[test]
     fn undecided_functions_are_seen_as_calls_only() {
         assert!(Statement::new("select rand()").is_undecided());
+        assert!(Statement::new("insert t select rand()").is_undecided());
+        assert!(!Statement::new("insert t values (rand())").is_undecided());
+        assert!(Statement::new("insert t values (rand(), uuid())").is_undecided());
         assert!(Statement::new("select @a := @a + 1 from t").is_undecided());
         assert!(!Statement::new("set @a := 1").is_undecided());
         assert!(!Statement::new("select user, `rand`, 'uuid()' from t").is_undecided());
