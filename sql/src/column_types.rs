@@ -234,8 +234,12 @@ fn character_type(name: &str, spec: &TypeSpec, table: CollationId, utf8mb4: Coll
 
 fn members(name: &str, spec: &TypeSpec, id: CollationId, set: bool) -> Result<ColumnType> {
     let mut members: Vec<Box<str>> = Vec::with_capacity(spec.members.len());
-    for member in &spec.members {
-        let text = String::from_utf8_lossy(member);
+    for (member, as_bits) in &spec.members {
+        let mut converted = Vec::new();
+        if *as_bits {
+            format::collation::convert(member, collation(id).charset, Charset::Utf8mb4, &mut converted);
+        }
+        let text = String::from_utf8_lossy(if *as_bits { &converted } else { member });
         let text = text.trim_end_matches(' ');
         if set && text.contains(',') {
             let message = format!("Illegal set '{text}' value found during parsing");

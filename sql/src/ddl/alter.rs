@@ -256,7 +256,7 @@ impl Change {
             return Err(Error::cant_remove_all_columns());
         }
         if !definition.columns.iter().any(|column| !column.invisible) {
-            return Err(Error::new(4028, b"HY000", "A table must have at least one visible column."));
+            return Err(Error::no_visible_column());
         }
         create::check_counts(definition)?;
         // A table that never had one may be changed otherwise.

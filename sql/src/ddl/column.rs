@@ -9,7 +9,7 @@ use crate::column_types::{ROW_BYTES_MAX, column_type_repeating, repeated_member}
 use crate::error::{Error, Result};
 use crate::expression::assign::{AssignMode, Target, assign, encode};
 use crate::expression::{Binder, Datum, NoFields, NoScope, geometry};
-use crate::parser::ast::{ColumnSpec, DefaultSpec, TypeSpec};
+use crate::parser::ast::{ColumnSpec, DefaultSpec, Expr, Literal, TypeSpec};
 use crate::types::{SqlMode, TypeInfo};
 
 const COMMENT_CHARS_MAX: usize = 1024;
@@ -54,7 +54,8 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
         if !matches!(ty, ColumnType::Int { .. } | ColumnType::Float { .. } | ColumnType::Double { .. }) {
             return Err(Error::wrong_column_specifier(&spec.name));
         }
-        if spec.default.is_some() {
+        // NULL asks for the next value, and is no contradiction of NOT NULL.
+        if spec.default.as_ref().is_some_and(|default| !is_null(default)) {
             return Err(Error::invalid_default(&spec.name));
         }
         if !matches!(ty, ColumnType::Int { .. }) {
@@ -64,10 +65,10 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
     let is_written = spec.ty.collation.is_some() || spec.ty.charset.is_some() && !spec.ty.made;
     let explicit = is_written && crate::describe::declared_collation(&ty).is_some();
     let comment = spec.comment.clone().unwrap_or_default();
-    if comment.chars().count() > COMMENT_CHARS_MAX {
+    let comment = comment_of(context, comment, COMMENT_CHARS_MAX, || {
         let message = format!("Comment for field '{}' is too long (max = {COMMENT_CHARS_MAX})", spec.name);
-        return Err(Error::new(1629, b"HY000", message));
-    }
+        Error::new(1629, b"HY000", message)
+    })?;
     let on_update_now = match spec.on_update_now {
         None => false,
         Some(fsp) if fraction_of_clock(&ty) == Some(fsp) => true,
@@ -77,6 +78,7 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
     };
     let default = match spec.generated {
         Some(_) => ColumnDefault::None,
+        None if auto_increment => default(context, &spec.name, None, &ty, nullable)?,
         None => default(context, &spec.name, spec.default.as_ref(), &ty, nullable)?,
     };
     // The text comes when all columns are known.
@@ -141,6 +143,26 @@ fn fraction_of_clock(ty: &ColumnType) -> Option<u8> {
     }
 }
 
+fn is_null(default: &DefaultSpec) -> bool {
+    matches!(default, DefaultSpec::Literal(Expr::Literal(Literal::Null)))
+}
+
+/// A comment of at most so many characters; outside of the strict modes a longer one is cut, with a warning.
+pub fn comment_of(
+    context: &Context<'_>,
+    comment: String,
+    chars_max: usize,
+    too_long: impl FnOnce() -> Error,
+) -> Result<String> {
+    let Some((cut, _)) = comment.char_indices().nth(chars_max) else { return Ok(comment) };
+    let error = too_long();
+    if context.eval.mode.is_strict() {
+        return Err(error);
+    }
+    context.warn(error.code, error.message);
+    Ok(comment[..cut].to_string())
+}
+
 /// What a column holds when nobody says.
 pub fn default(
     context: &Context<'_>,
@@ -182,6 +204,9 @@ pub fn default(
                 context.warn(error.code, error.message);
                 return if nullable { Ok(ColumnDefault::Null) } else { Ok(ColumnDefault::None) };
             }
+            if let ColumnType::Enum { members, .. } | ColumnType::Set { members, .. } = ty {
+                check_member(members, &value, &bound.ty).map_err(|()| Error::invalid_default(name))?;
+            }
             let target = Target { name, ty, nullable };
             // A default that would be cut to fit is refused in every mode: nobody wants rows that differ from it.
             let mut strict = *context.eval;
@@ -196,6 +221,14 @@ pub fn default(
             Ok(ColumnDefault::Literal(stored))
         }
     }
+}
+
+/// A number, be it a text or none, says a member only if that is its name, too.
+fn check_member(members: &[Box<str>], value: &Datum<'_>, ty: &TypeInfo) -> std::result::Result<(), ()> {
+    let text = value.clone().into_text(ty);
+    let text = String::from_utf8_lossy(&text);
+    let is_number = text.trim().parse::<f64>().is_ok();
+    if is_number && !members.iter().any(|member| **member == *text) { Err(()) } else { Ok(()) }
 }
 
 /// The default of a column whose texts get another character set.

@@ -229,6 +229,9 @@ fn definition(
     if create.columns.is_empty() {
         return Err(Error::no_columns());
     }
+    if create.columns.iter().all(|column| column.invisible) {
+        return Err(Error::no_visible_column());
+    }
     if create.columns.len() > COLUMNS_MAX {
         return Err(Error::too_many_columns());
     }

@@ -7,6 +7,7 @@ use storage::Table;
 use storage::schema::foreign_key::begins_with;
 use storage::schema::{Column, ColumnDefault, IndexDefinition, IndexPart, PartOrder, same_name};
 
+use super::column::comment_of;
 use super::copy::Source;
 use super::{Context, check_name, check_not_reserved, computed, fulltext};
 use crate::error::{Error, Result};
@@ -29,6 +30,9 @@ pub fn index(
     let primary = spec.kind == IndexKind::Primary;
     if primary && others.iter().any(|other| other.primary) {
         return Err(Error::multiple_primary_key());
+    }
+    if primary && spec.invisible {
+        return Err(invisible_primary_key());
     }
     if spec.parts.len() > PARTS_MAX {
         return Err(Error::too_many_key_parts(PARTS_MAX));
@@ -59,10 +63,9 @@ pub fn index(
         check_length(context, columns, &parts)?;
     }
     let name = if primary { "PRIMARY".to_string() } else { name(spec, columns, &parts, others)? };
-    let comment = spec.comment.clone().unwrap_or_default();
-    if comment.chars().count() > 1024 {
-        return Err(Error::new(1688, b"HY000", format!("Comment for index '{name}' is too long (max = 1024)")));
-    }
+    let comment = comment_of(context, spec.comment.clone().unwrap_or_default(), 1024, || {
+        Error::new(1688, b"HY000", format!("Comment for index '{name}' is too long (max = 1024)"))
+    })?;
     let algorithm = spec.algorithm.as_deref().map(str::to_ascii_uppercase);
     if algorithm.as_deref() == Some("HASH") {
         context.note(
@@ -77,7 +80,7 @@ pub fn index(
         parts,
         comment: comment.into(),
         algorithm: algorithm.filter(|word| word == "BTREE").map(Into::into),
-        invisible: spec.invisible && !primary,
+        invisible: spec.invisible,
         generated: false,
         fulltext: if is_fulltext { Some(fulltext::tokenizer(context, spec)?) } else { None },
     })
@@ -192,6 +195,10 @@ fn prefix(column: &Column, written: Option<u32>) -> Result<Option<u32>> {
         _ => None,
     };
     match (written, chars_max) {
+        (None, Some(0)) => {
+            let message = format!("The used storage engine can't index column '{}'", column.name);
+            Err(Error::new(1167, b"42000", message))
+        }
         (None, _) => Ok(None),
         (Some(0), _) => Err(Error::new(1391, b"HY000", format!("Key part '{}' length cannot be 0", column.name))),
         (Some(_), None) => Err(Error::wrong_prefix_key()),

@@ -48,7 +48,7 @@ use crate::error::{Error, Level, Result, Warning};
 use crate::expression::EvalContext;
 use crate::information_schema::{self, log_tables, table_io};
 use crate::instance::Instance;
-use crate::parser::ast::{AlterAction, DatabaseOptions, Statement, TableName};
+use crate::parser::ast::{AlterAction, DatabaseOptions, Maintenance, Statement, TableName};
 use crate::show::Listing;
 use crate::variables::Settings;
 
@@ -121,12 +121,14 @@ pub fn takes(statement: &Statement) -> bool {
     )
 }
 
-/// Whether the session's transaction is committed before: not if only its own temporary tables come and go.
+/// Whether the session's transaction is committed before: not if only its own temporary tables come and go, nor if tables
+/// are read.
 pub fn commits(statement: &Statement) -> bool {
     match statement {
         Statement::CreateTable(create) => !create.temporary,
         Statement::CreateSequence(create) => !create.temporary,
         Statement::DropTables { temporary, .. } | Statement::DropSequences { temporary, .. } => !temporary,
+        Statement::Maintain { action: Maintenance::Checksum, .. } => false,
         _ => true,
     }
 }

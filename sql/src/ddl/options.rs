@@ -14,6 +14,7 @@ use format::transform::Algorithm;
 use storage::TornProtection;
 use storage::schema::{AtomicWrites, Compression, RowFormat, TableOptions};
 
+use super::column::comment_of;
 use super::{Context, check_file_name};
 use crate::column_types::collation_of;
 use crate::error::{Error, Result};
@@ -268,10 +269,8 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
         }
         "AUTO_INCREMENT" => rest.auto_increment = Some(number(option)?),
         "COMMENT" => {
-            if text.chars().count() > 2048 {
-                return Err(Error::new(1628, b"HY000", "Comment for table is too long (max = 2048)"));
-            }
-            options.comment = text.into();
+            let too_long = || Error::new(1628, b"HY000", "Comment for table is too long (max = 2048)");
+            options.comment = comment_of(context, text, 2048, too_long)?.into();
         }
         "COMPRESSION" => compression(option, &text, options)?,
         "PAGE_COMPRESSED" if rest.codec => {

@@ -50,6 +50,10 @@ impl Error {
         Error::new(1113, b"42000", "A table must have at least 1 column")
     }
 
+    pub fn no_visible_column() -> Error {
+        Error::new(4028, b"HY000", "A table must have at least one visible column.")
+    }
+
     pub fn too_many_columns() -> Error {
         Error::new(1117, b"HY000", "Too many columns")
     }

@@ -62,7 +62,7 @@ pub(super) fn cast<'a>(
             match chars {
                 Some(chars) if charset.char_count(&text) > *chars as usize => {
                     let kept = charset.offset_of_char(&text, *chars as usize);
-                    context.warn(Error::truncated_wrong_value(&format!("CHAR({chars})"), &quoted(&text)));
+                    context.doubt(Error::truncated_wrong_value(&format!("CHAR({chars})"), &quoted(&text)))?;
                     Datum::Bytes(cut(text, kept))
                 }
                 // A connection of bytes: CHAR is BINARY.
@@ -74,7 +74,7 @@ pub(super) fn cast<'a>(
             let text = value.into_text(from);
             match bytes {
                 Some(bytes) if text.len() > *bytes as usize => {
-                    context.warn(Error::truncated_wrong_value(&format!("BINARY({bytes})"), &quoted(&text)));
+                    context.doubt(Error::truncated_wrong_value(&format!("BINARY({bytes})"), &quoted(&text)))?;
                     Datum::Bytes(cut(text, *bytes as usize))
                 }
                 Some(bytes) => zero_filled(text, *bytes, context),

@@ -450,6 +450,16 @@ impl Expr {
         }
     }
 
+    /// The slot that is changed where this is a view's column: with COLLATE it is the column still.
+    pub fn as_changed_column(&self) -> Option<usize> {
+        match &self.node {
+            Node::Retyped(inner) if !self.ty.is_binary() => inner.as_column(),
+            // As a merge puts it in the place of the view's column.
+            Node::Fitted(inner) => inner.as_changed_column(),
+            _ => self.as_column(),
+        }
+    }
+
     /// The subquery that is asked here, by its number.
     pub fn subquery(&self) -> Option<usize> {
         match &self.node {

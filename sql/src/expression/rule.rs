@@ -82,17 +82,30 @@ pub fn comparison_of(left: &TypeInfo, right: &TypeInfo, operation: &str) -> Resu
 /// any string the connection's is meant, and `None` coercibility says so. `operation` is named in error 1267.
 pub fn aggregate_collations(types: &[TypeInfo], operation: &str) -> Result<(CollationId, Coercibility)> {
     let mut result: Option<(CollationId, Coercibility)> = None;
+    let mut disagree = false;
     for ty in types {
         if !ty.is_string() {
             continue;
         }
         let next = (ty.collation, ty.coercibility);
+        // Two of COLLATE that differ are an error, whatever a third one says.
+        if let Some((id, Coercibility::Explicit)) = result
+            && next.1 == Coercibility::Explicit
+            && id != next.0
+        {
+            return Err(mix(types, operation));
+        }
         result = Some(match result {
             None => next,
-            Some(current) => stronger(current, next).ok_or_else(|| mix(types, operation))?,
+            Some(current) => stronger(current, next).unwrap_or_else(|| {
+                disagree = true;
+                (CollationId::BINARY, Coercibility::None)
+            }),
         });
     }
     match result {
+        // What COLLATE says holds where others disagree.
+        Some((_, coercibility)) if disagree && coercibility != Coercibility::Explicit => Err(mix(types, operation)),
         Some((id, coercibility)) => Ok((id, coercibility)),
         None => Ok((CollationId::DEFAULT, Coercibility::Numeric)),
     }

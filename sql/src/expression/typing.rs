@@ -11,7 +11,7 @@ use format::value::{GeometryType, Value};
 
 use super::bit_strings::is_bit_string;
 use super::rule::aggregate_collations;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::parser::ast::{AggregateFunction, BinaryOp, CastType, IntervalUnit};
 use crate::types::{Coercibility, DECIMALS_NOT_FIXED, Kind, SqlMode, TypeInfo};
 
@@ -131,9 +131,22 @@ pub fn common_type(types: &[TypeInfo], connection: CollationId, operation: &str)
     let Some(first) = known.next() else { return Ok(TypeInfo::NULL) };
     let mut result = first.stored();
     for next in known {
-        result = merged(&result, next, connection, operation)?;
+        result = match merged(&result, next, connection, operation) {
+            Ok(ty) => ty,
+            Err(error) => return agreed(types, error, connection, operation).map(|ty| ty.nullable(nullable)),
+        };
     }
     Ok(result.nullable(nullable))
+}
+
+/// As [`common_type`], for texts of which two do not mix: a third one may say with COLLATE what all shall be.
+fn agreed(types: &[TypeInfo], error: Error, connection: CollationId, operation: &str) -> Result<TypeInfo> {
+    let Ok((collation, coercibility)) = aggregate_collations(types, operation) else { return Err(error) };
+    let mut texts = types.iter().filter(|ty| ty.is_string()).map(|ty| TypeInfo { collation, coercibility, ..*ty });
+    let Some(first) = texts.next() else { return Err(error) };
+    let text = texts.try_fold(first.stored(), |ty, next| merged(&ty, &next, connection, operation))?;
+    let others = types.iter().filter(|ty| !ty.is_string() && ty.kind != Kind::Null);
+    others.copied().try_fold(text, |ty, next| merged(&ty, &next, connection, operation))
 }
 
 fn merged(a: &TypeInfo, b: &TypeInfo, connection: CollationId, operation: &str) -> Result<TypeInfo> {

@@ -2,6 +2,7 @@
 
 use super::Parser;
 use super::ast::*;
+use super::lexer::Kind;
 use crate::error::Result;
 
 impl Parser<'_> {
@@ -10,7 +11,7 @@ impl Parser<'_> {
         self.expect_symbol("(")?;
         let document = self.expr()?;
         self.expect_symbol(",")?;
-        let path = self.text_bytes()?;
+        let path = self.json_path()?;
         let columns = self.json_columns()?;
         self.expect_symbol(")")?;
         self.take_word("AS");
@@ -19,6 +20,22 @@ impl Parser<'_> {
         }
         let alias = self.name()?;
         Ok(TableRef::JsonTable(Box::new(JsonTable { document, path, columns, alias })))
+    }
+
+    /// A text, also one whose character set is named.
+    fn json_path(&mut self) -> Result<Vec<u8>> {
+        let token = self.peek();
+        if token.kind != Kind::Word || self.bytes(token)[0] != b'_' {
+            return self.text_bytes();
+        }
+        let start = self.at;
+        match self.literal_alone()? {
+            Expr::Literal(Literal::String { bytes, .. }) => Ok(bytes),
+            _ => {
+                self.at = start;
+                Err(self.unexpected())
+            }
+        }
     }
 
     fn json_columns(&mut self) -> Result<Vec<JsonColumn>> {
@@ -30,7 +47,7 @@ impl Parser<'_> {
         if self.is_word("NESTED") && !self.is_symbol_at(1, ",") {
             self.advance();
             self.take_word("PATH");
-            let path = self.text_bytes()?;
+            let path = self.json_path()?;
             return Ok(JsonColumn::Nested { path, columns: self.json_columns()? });
         }
         let name = self.name()?;
@@ -40,9 +57,9 @@ impl Parser<'_> {
         let ty = self.type_spec()?;
         let exists = self.take_word("EXISTS");
         self.expect_word("PATH")?;
-        let path = self.text_bytes()?;
+        let path = self.json_path()?;
         let (on_empty, on_error) =
-            if exists { (JsonOtherwise::Null, JsonOtherwise::Null) } else { self.json_otherwise()? };
+            if exists { (JsonOtherwise::Null, JsonOtherwise::Null) } else { self.json_otherwise(true)? };
         Ok(JsonColumn::Value(Box::new(JsonValueColumn { name, ty, exists, path, on_empty, on_error })))
     }
 }

@@ -205,7 +205,15 @@ impl<'a> Parser<'a> {
         let mut tokens = Vec::with_capacity(((sql.len() - offset) / 4).clamp(8, 1 << 16));
         let mut begin = None;
         loop {
-            let token = lexer.next_token();
+            let mut token = lexer.next_token();
+            if token.kind == Kind::Symbol
+                && sql[token.start as usize] == b';'
+                && lexer.open_version_comment().is_some()
+                && sql[token.end as usize..].trim_ascii().is_empty()
+            {
+                // The comment does not end behind its last statement.
+                token.kind = Kind::Bad;
+            }
             tokens.push(token);
             // `/*!40000 ALTER TABLE t DISABLE KEYS */` ends with its comment, and so begins with it.
             begin = begin.or_else(|| Some(lexer.open_version_comment().unwrap_or(token.start as usize)));
@@ -495,6 +503,15 @@ impl<'a> Parser<'a> {
     }
 
     fn table_name(&mut self) -> Result<TableName> {
+        let table = self.qualified_name()?;
+        if table.name.is_empty() || table.name.ends_with(' ') {
+            return Err(Error::wrong_table_name(&table.name));
+        }
+        Ok(table)
+    }
+
+    /// The name of a table, a program or another thing of a database.
+    fn qualified_name(&mut self) -> Result<TableName> {
         // A leading dot means the current database (ODBC).
         if self.take_symbol(".") {
             return Ok(TableName::new(self.any_name()?));

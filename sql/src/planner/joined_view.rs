@@ -173,7 +173,7 @@ fn update_views(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result
     let mut assigned: Vec<(usize, usize, Option<Expr>, usize)> = Vec::new();
     for ((_, written), (owner, name)) in update.assignments.iter().zip(&names) {
         let (Some(target), Some(value)) = (output.next(), output.next()) else { break };
-        let slot = target.as_column().ok_or_else(|| Error::column_not_updatable(name))?;
+        let slot = target.as_changed_column().ok_or_else(|| Error::column_not_updatable(name))?;
         let (source, column) = block.slots[slot];
         let (source, column) = (source as usize, column as usize);
         let other = assigned.iter().any(|(of, .., known)| known == owner && *of != source);

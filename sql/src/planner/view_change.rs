@@ -172,7 +172,7 @@ fn update_view(
     let mut assignments = Vec::new();
     for ((_, written), name) in update.assignments.iter().zip(&names) {
         let (Some(target), Some(value)) = (output.next(), output.next()) else { break };
-        let column = target.as_column().ok_or_else(|| Error::column_not_updatable(name))?;
+        let column = target.as_changed_column().ok_or_else(|| Error::column_not_updatable(name))?;
         let value = (!matches!(written, ast::Expr::Default)).then_some(value);
         if value.is_some() && table.columns[column].generated.is_some() {
             return Err(Error::generated_value(&table.columns[column].name, &table.name));

@@ -154,7 +154,7 @@ pub fn kind_of(query: Query) -> (bool, bool) {
     let merges = rules::selects_only(&block);
     rules::merge_all(&mut block);
     let tables = block.sources.iter().all(|source| matches!(source.kind, SourceKind::Table(_)));
-    let has_column = block.output.iter().any(|expr| expr.as_column().is_some());
+    let has_column = block.output.iter().any(|expr| expr.as_changed_column().is_some());
     (merges, merges && tables && has_column && rules::selects_only(&block))
 }
 
@@ -190,7 +190,7 @@ pub(super) fn check_in_join(
 ) -> Result<Option<ViewCheck>> {
     let Some((mut check, block, view)) = conditions_of(context, definition)? else { return Ok(None) };
     let position = view.columns.iter().position(|own| same_name(own, column));
-    let slot = position.and_then(|at| block.output[at].as_column());
+    let slot = position.and_then(|at| block.output[at].as_changed_column());
     let own = block.slots[slot.ok_or_else(|| Error::column_not_updatable(column))?].0;
     check.base = block.sources[own as usize].slot_base;
     // The view's tables stand in the statement in the order in which they stand in the view.
@@ -241,7 +241,7 @@ fn insert_into_join(
     if given.is_empty() {
         return Err(Error::view_without_fields(database, name));
     }
-    let place = |expr: &Expr| expr.as_column().map(|slot| block.slots[slot]);
+    let place = |expr: &Expr| expr.as_changed_column().map(|slot| block.slots[slot]);
     let mut target = None;
     for column in given {
         let at = view.columns.iter().position(|own| same_name(own, column));
@@ -349,7 +349,7 @@ pub fn insert_target(
     }
     let mut columns: Vec<(String, usize)> = Vec::new();
     for (name, expr) in view.columns.iter().zip(&block.output) {
-        let column = expr.as_column().ok_or_else(refused)?;
+        let column = expr.as_changed_column().ok_or_else(refused)?;
         if columns.iter().any(|(_, known)| *known == column) {
             return Err(refused());
         }

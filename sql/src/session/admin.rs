@@ -345,15 +345,16 @@ impl Session {
 
     pub(super) fn flush(&mut self, items: &[FlushItem]) -> Result<()> {
         self.status.add(Counter::ComFlush, 1);
+        if let [FlushItem::Tables { tables, read_lock: false, for_export: false }] = items {
+            self.check_flush_under_locks(tables)?;
+        }
+        self.commit()?;
         for item in items {
             match item {
                 FlushItem::Tables { tables, for_export: true, .. } => self.flush_for_export(tables)?,
                 FlushItem::Tables { tables, read_lock: true, .. } if tables.is_empty() => self.take_read_lock()?,
                 FlushItem::Tables { tables, read_lock: true, .. } => self.flush_with_read_lock(tables)?,
-                FlushItem::Tables { tables, .. } => {
-                    self.check_flush_under_locks(tables)?;
-                    self.commit()?;
-                }
+                FlushItem::Tables { .. } => {}
                 FlushItem::Other(what) if matches!(what.as_str(), "USER_RESOURCES" | "PRIVILEGES") => {
                     self.instance.usage.restart();
                 }

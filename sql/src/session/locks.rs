@@ -118,6 +118,9 @@ impl Session {
         let mut wanted = Vec::with_capacity(tables.len());
         for table in tables {
             let (database, name) = (self.stored_database(table)?, table.name.clone());
+            if self.instance.engine.definition(DefinitionKind::View, &database, &name).is_some() {
+                return Err(Error::wrong_object(&database, &name, "BASE TABLE"));
+            }
             wanted.push(LockedTable { database, alias: name.clone(), name, allowed: TableUse::Read });
         }
         let names: Vec<_> = wanted.iter().map(|table| (&*table.database, &*table.name, TableUse::Write)).collect();

@@ -322,6 +322,9 @@ impl Session {
 
     /// PURGE BINARY LOGS.
     pub(super) fn purge_logs(&mut self, purge: &Purge) -> Result<()> {
+        if self.instance.log.is_none() {
+            return Ok(());
+        }
         match purge {
             Purge::To(name) => {
                 let known = FileName::parse(name).map(|name| self.log()?.purge_to(&name).or_sql()).transpose()?;
@@ -414,7 +417,11 @@ impl Session {
 
     /// SHOW BINLOG EVENTS.
     pub(super) fn show_events(&self, place: &LogPlace) -> Result<Listing> {
-        let log = self.log()?;
+        let columns = ["Log_name", "Pos", "Event_type", "Server_id", "End_log_pos", "Info"];
+        let is_number = |name: &str| matches!(name, "Pos" | "Server_id" | "End_log_pos");
+        let column = |name: &&str| if is_number(name) { unsigned_column(name) } else { text_column(name) };
+        let columns = columns.iter().map(column).collect();
+        let Ok(log) = self.log() else { return Ok(Listing { columns, rows: Vec::new() }) };
         let cannot =
             |why: &str| Error::new(1220, b"HY000", format!("Error when executing command SHOW BINLOG EVENTS: {why}"));
         let name = match &place.file {
@@ -442,10 +449,7 @@ impl Session {
                 break;
             }
         }
-        let columns = ["Log_name", "Pos", "Event_type", "Server_id", "End_log_pos", "Info"];
-        let is_number = |name: &str| matches!(name, "Pos" | "Server_id" | "End_log_pos");
-        let column = |name: &&str| if is_number(name) { unsigned_column(name) } else { text_column(name) };
-        Ok(Listing { columns: columns.iter().map(column).collect(), rows: listing.rows })
+        Ok(Listing { columns, rows: listing.rows })
     }
 
     /// The variables whose values the log knows.

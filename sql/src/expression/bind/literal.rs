@@ -37,12 +37,7 @@ impl Binder<'_> {
             Literal::Bool(truth) => Expr::constant(Value::Int(*truth as i64), TypeInfo::boolean().not_null()),
             Literal::Integer(value) => integer(*value),
             Literal::Decimal(digits) => decimal(digits)?,
-            Literal::Float(value) if value.is_finite() => {
-                Expr::constant(Value::Double(*value), TypeInfo::double().not_null())
-            }
-            Literal::Float(value) => {
-                return Err(Error::new(1367, b"22007", format!("Illegal double '{value}' value found during parsing")));
-            }
+            Literal::Float(value) => Expr::constant(Value::Double(*value), TypeInfo::double().not_null()),
             Literal::String { bytes, charset } => {
                 let (id, bytes) = match charset {
                     Some(name) => {

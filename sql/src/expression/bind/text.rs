@@ -35,6 +35,14 @@ impl Binder<'_> {
         };
         let id = agree_to_compare(&mut operands, self.connection, "like")?;
         if let Some(escape) = &mut escape {
+            let mut depends_on_row = false;
+            escape.walk(&mut |part| {
+                depends_on_row |=
+                    part.as_column().is_some() || matches!(part.node, Node::Aggregate(_) | Node::Window(_));
+            });
+            if depends_on_row {
+                return Err(Error::wrong_arguments("ESCAPE"));
+            }
             convert_charset(escape, collation(id).charset);
         }
         let nullable = operands.iter().any(|operand| operand.ty.nullable);

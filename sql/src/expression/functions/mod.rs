@@ -354,9 +354,31 @@ pub fn agree(args: &mut [Expr], connection: CollationId, operation: &str) -> Res
     }
     let charset = collation(id).charset;
     for arg in args {
+        if chooses_literal(arg, charset) {
+            return Err(rule::mix(&types, operation));
+        }
         convert_exactly(arg, charset, &types, operation);
     }
     Ok((id, coercibility))
+}
+
+/// Whether it is one of several literals of another character set, by what a row holds: the server converts a literal
+/// beforehand, or where all characters that there may be are ASCII.
+fn chooses_literal(arg: &Expr, charset: Charset) -> bool {
+    let is_unicode = matches!(charset, Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Wide(_));
+    if !arg.ty.is_string()
+        || arg.ty.charset() == charset
+        || is_unicode
+        || charset == Charset::Binary
+        || arg.ty.is_binary()
+    {
+        return false;
+    }
+    let Node::Call { function, args } = &arg.node else { return false };
+    let Some(values) = args.get(1..).filter(|_| function.name == "if") else { return false };
+    !arg.is_constant()
+        && values.iter().all(|value| matches!(value.node, Node::Constant(_)))
+        && values.iter().any(|value| value.ty.is_string() && ascii_literal(value).is_none())
 }
 
 /// The bits of a column are bytes where a text is wanted.

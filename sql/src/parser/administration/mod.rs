@@ -235,12 +235,19 @@ impl Parser<'_> {
     pub(super) fn flush(&mut self) -> Result<Statement> {
         self.advance();
         let no_binlog = self.take_word("NO_WRITE_TO_BINLOG") || self.take_word("LOCAL");
+        // TABLES stands alone, all else may stand in a list.
+        if self.take_word("TABLES") || self.take_word("TABLE") {
+            let tables = if self.is_name() { self.list(Self::table_name)? } else { Vec::new() };
+            let read_lock = self.take_words(&["WITH", "READ", "LOCK"]);
+            let for_export = !read_lock && !tables.is_empty() && self.take_words(&["FOR", "EXPORT"]);
+            return Ok(Statement::Flush {
+                no_binlog,
+                items: vec![FlushItem::Tables { tables, read_lock, for_export }],
+            });
+        }
         let items = self.list(|parser| {
-            if parser.take_word("TABLES") || parser.take_word("TABLE") {
-                let tables = if parser.is_name() { parser.list(Self::table_name)? } else { Vec::new() };
-                let read_lock = parser.take_words(&["WITH", "READ", "LOCK"]);
-                let for_export = !read_lock && !tables.is_empty() && parser.take_words(&["FOR", "EXPORT"]);
-                return Ok(FlushItem::Tables { tables, read_lock, for_export });
+            if parser.is_any_word(&["TABLES", "TABLE"]) {
+                return Err(parser.unexpected());
             }
             let mut words = vec![parser.upper_word()?];
             while parser.peek().kind == Kind::Word {

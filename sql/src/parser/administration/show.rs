@@ -193,10 +193,10 @@ impl Parser<'_> {
                 Show::CreateDatabase { name: self.name()?, if_not_exists }
             }
             "USER" => Show::CreateUser(self.user_name()?),
-            "PROCEDURE" => Show::CreateProgram { kind: ProgramKind::Procedure, name: self.table_name()? },
-            "FUNCTION" => Show::CreateProgram { kind: ProgramKind::Function, name: self.table_name()? },
-            "TRIGGER" => Show::CreateProgram { kind: ProgramKind::Trigger, name: self.table_name()? },
-            "EVENT" => Show::CreateProgram { kind: ProgramKind::Event, name: self.table_name()? },
+            "PROCEDURE" => Show::CreateProgram { kind: ProgramKind::Procedure, name: self.qualified_name()? },
+            "FUNCTION" => Show::CreateProgram { kind: ProgramKind::Function, name: self.qualified_name()? },
+            "TRIGGER" => Show::CreateProgram { kind: ProgramKind::Trigger, name: self.qualified_name()? },
+            "EVENT" => Show::CreateProgram { kind: ProgramKind::Event, name: self.qualified_name()? },
             "PACKAGE" => {
                 self.skip_rest()?;
                 Show::Other("CREATE PACKAGE".to_owned())

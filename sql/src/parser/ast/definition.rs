@@ -107,8 +107,8 @@ pub struct TypeSpec {
     pub made: bool,
     /// The BINARY attribute: the _bin collation of the character set.
     pub binary: bool,
-    /// ENUM's and SET's.
-    pub members: Vec<Vec<u8>>,
+    /// ENUM's and SET's, and whether they are written as bits, which are bytes of the column's character set.
+    pub members: Vec<(Vec<u8>, bool)>,
     /// SRID, which stands among the attributes of a column.
     pub srid: Option<u32>,
 }

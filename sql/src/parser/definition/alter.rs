@@ -11,7 +11,12 @@ impl Parser<'_> {
         if self.take_word("DATABASE") || self.take_word("SCHEMA") {
             let is_option = self.is_any_word(&["DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "READ"]);
             let name = if is_option { None } else { Some(self.name()?) };
-            return Ok(Statement::AlterDatabase { name, options: self.database_options(true)? });
+            let start = self.at;
+            let options = self.database_options(true)?;
+            if self.at == start {
+                return Err(self.unexpected());
+            }
+            return Ok(Statement::AlterDatabase { name, options });
         }
         if self.take_word("USER") {
             return self.alter_user();

@@ -287,7 +287,10 @@ impl Parser<'_> {
         };
         ty.name = name.to_string();
         if matches!(name, "ENUM" | "SET") {
-            ty.members = self.parenthesized_list(Self::text_or_bits)?;
+            ty.members = self.parenthesized_list(|parser| {
+                let as_bits = parser.peek().kind != Kind::Text;
+                Ok((parser.text_or_bits()?, as_bits))
+            })?;
         } else if ty.length.is_none() && self.take_symbol("(") {
             ty.length = Some(self.length_of_type()?);
             if self.take_symbol(",") {
@@ -303,7 +306,7 @@ impl Parser<'_> {
     }
 
     /// A length that is written as a decimal, and alone, means what stands before the point.
-    fn length_of_type(&mut self) -> Result<u64> {
+    pub(in crate::parser) fn length_of_type(&mut self) -> Result<u64> {
         let token = self.peek();
         if token.kind != Kind::Decimal || !self.is_symbol_at(1, ")") {
             return self.integer();

@@ -37,7 +37,7 @@ impl Parser<'_> {
             return self.create_sequence(false, or_replace);
         }
         if self.take_word("DATABASE") || self.take_word("SCHEMA") {
-            let if_not_exists = self.if_not_exists()?;
+            let if_not_exists = self.new_only(or_replace)?;
             let name = self.name()?;
             let options = self.database_options(false)?;
             return Ok(Statement::CreateDatabase { name, or_replace, if_not_exists, options });
@@ -91,6 +91,16 @@ impl Parser<'_> {
             return Ok(false);
         }
         if self.take_words(&["IF", "NOT", "EXISTS"]) { Ok(true) } else { Err(self.unexpected()) }
+    }
+
+    /// IF NOT EXISTS of what OR REPLACE may stand before, but not of the same.
+    pub(in crate::parser) fn new_only(&mut self, or_replace: bool) -> Result<bool> {
+        let if_not_exists = self.if_not_exists()?;
+        if or_replace && if_not_exists {
+            Err(Error::wrong_usage("OR REPLACE", "IF NOT EXISTS"))
+        } else {
+            Ok(if_not_exists)
+        }
     }
 
     pub(super) fn if_exists(&mut self) -> Result<bool> {

@@ -126,6 +126,9 @@ impl Parser<'_> {
         if self.is_name() && !self.is_word("USING") && !self.is_word("TYPE") {
             name = Some(self.name()?);
         }
+        if kind == IndexKind::FullText && self.is_any_word(&["USING", "TYPE"]) {
+            return Err(self.unexpected());
+        }
         let mut index = IndexSpec {
             name: if kind == IndexKind::Primary { None } else { name },
             kind,

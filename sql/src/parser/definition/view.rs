@@ -34,7 +34,7 @@ impl Parser<'_> {
             self.at = start;
             return Ok(None);
         }
-        let if_not_exists = !alter && self.if_not_exists()?;
+        let if_not_exists = !alter && self.new_only(or_replace)?;
         let name = self.table_name()?;
         let columns = if self.is_symbol("(") { self.parenthesized_list(Self::any_name)? } else { Vec::new() };
         self.expect_word("AS")?;

@@ -250,14 +250,14 @@ impl Parser<'_> {
     fn json_value(&mut self) -> Result<Expr> {
         let (document, path) = self.pair(Self::expr)?;
         let returning = if self.take_word("RETURNING") { Some(self.cast_type()?) } else { None };
-        let (on_empty, on_error) = self.json_otherwise()?;
+        let (on_empty, on_error) = self.json_otherwise(false)?;
         Ok(Expr::JsonValue(Box::new(JsonValue { document, path, returning, on_empty, on_error })))
     }
 
-    /// `[NULL | ERROR | DEFAULT value] ON EMPTY`, then the same ON ERROR.
-    pub(in crate::parser) fn json_otherwise(&mut self) -> Result<(JsonOtherwise, JsonOtherwise)> {
+    /// `[NULL | ERROR | DEFAULT value] ON EMPTY`, then the same ON ERROR; in JSON_TABLE in either order.
+    pub(in crate::parser) fn json_otherwise(&mut self, any_order: bool) -> Result<(JsonOtherwise, JsonOtherwise)> {
         let (mut on_empty, mut on_error) = (None, None);
-        while on_error.is_none() {
+        while on_error.is_none() || any_order && on_empty.is_none() {
             let otherwise = match self.take_any_word(&["NULL", "ERROR", "DEFAULT"]) {
                 Some("NULL") => JsonOtherwise::Null,
                 Some("ERROR") => JsonOtherwise::Error,
@@ -267,7 +267,7 @@ impl Parser<'_> {
             self.expect_word("ON")?;
             match self.take_any_word(&["EMPTY", "ERROR"]) {
                 Some("EMPTY") if on_empty.is_none() => on_empty = Some(otherwise),
-                Some("ERROR") => on_error = Some(otherwise),
+                Some("ERROR") if on_error.is_none() => on_error = Some(otherwise),
                 _ => return Err(self.unexpected()),
             }
         }
@@ -430,7 +430,7 @@ impl Parser<'_> {
             "DECIMAL" | "DEC" | "NUMERIC" => {
                 let (mut precision, mut scale) = (10, 0);
                 if self.take_symbol("(") {
-                    precision = self.integer()?;
+                    precision = self.length_of_type()?;
                     if self.take_symbol(",") {
                         scale = self.integer()?;
                     }

@@ -3,7 +3,7 @@
 use format::value::{ParseFlags, parse_datetime, parse_time};
 
 use super::Parser;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::parser::ast::*;
 use crate::parser::lexer::{self, Kind};
 use crate::parser::words;
@@ -15,7 +15,15 @@ impl Parser<'_> {
         match token.kind {
             Kind::Integer | Kind::Decimal | Kind::Float => {
                 self.advance();
-                Ok(Expr::Literal(number(token.kind, bytes)))
+                let literal = number(token.kind, bytes);
+                if let Literal::Float(value) = literal
+                    && value.is_infinite()
+                {
+                    let written = String::from_utf8_lossy(bytes);
+                    let message = format!("Illegal double '{written}' value found during parsing");
+                    return Err(Error::new(1367, b"22007", message));
+                }
+                Ok(Expr::Literal(literal))
             }
             Kind::Text => Ok(Expr::Literal(Literal::String { bytes: self.text_bytes()?, charset: None })),
             Kind::NationalText => {

@@ -66,7 +66,11 @@ impl Parser<'_> {
             if known.iter().any(|(known, _)| storage::same_name(known, &name)) {
                 return Err(Error::duplicate_variable(&name));
             }
-            places.push(self.add_variable(name, ty.clone())?);
+            let place = self.add_variable(name, ty.clone())?;
+            if let (Some(scope), Some(default)) = (&mut self.program, &default) {
+                scope.defaults.push((place, default.clone()));
+            }
+            places.push(place);
         }
         block.declared.push((places, default));
         Ok(())

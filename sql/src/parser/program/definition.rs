@@ -32,8 +32,8 @@ impl Parser<'_> {
                 _ => Error::nested_create(kind.name()),
             });
         }
-        let if_not_exists = self.if_not_exists()?;
-        let name = self.table_name()?;
+        let if_not_exists = self.new_only(or_replace)?;
+        let name = self.qualified_name()?;
         if kind == ProgramKind::Function && (self.is_word("RETURNS") || self.is_word("SONAME")) {
             self.skip_rest()?;
             return Err(Error::unsupported("loadable functions"));
@@ -207,7 +207,7 @@ impl Parser<'_> {
         let words = ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"];
         let Some(word) = self.take_any_word(&words) else { return Ok(None) };
         let if_exists = self.if_exists()?;
-        let name = self.table_name()?;
+        let name = self.qualified_name()?;
         Ok(Some(match word {
             "PROCEDURE" => Statement::DropRoutine { kind: ProgramKind::Procedure, name, if_exists },
             "FUNCTION" => Statement::DropRoutine { kind: ProgramKind::Function, name, if_exists },
@@ -223,7 +223,7 @@ impl Parser<'_> {
         }
         let Some(word) = self.take_any_word(&["PROCEDURE", "FUNCTION"]) else { return Ok(None) };
         let kind = if word == "PROCEDURE" { ProgramKind::Procedure } else { ProgramKind::Function };
-        let name = self.table_name()?;
+        let name = self.qualified_name()?;
         let characteristics = self.characteristics(false)?;
         Ok(Some(Statement::AlterRoutine(Box::new(AlterRoutine { kind, name, characteristics }))))
     }

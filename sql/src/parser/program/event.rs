@@ -48,14 +48,14 @@ impl Parser<'_> {
             self.at = start;
             return Ok(None);
         }
-        let name = self.table_name()?;
+        let name = self.qualified_name()?;
         let behind_name = self.at;
         let mut schedule = None;
         if self.take_words(&["ON", "SCHEDULE"]) {
             schedule = Some(self.schedule()?);
         }
         let preserve = self.on_completion()?;
-        let rename = if self.take_words(&["RENAME", "TO"]) { Some(self.table_name()?) } else { None };
+        let rename = if self.take_words(&["RENAME", "TO"]) { Some(self.qualified_name()?) } else { None };
         let status = self.event_status();
         let comment = if self.take_word("COMMENT") { Some(self.text()?) } else { None };
         let body = match self.is_word("DO") {

@@ -26,6 +26,8 @@ pub struct ProgramScope {
     /// Of a trigger: when it fires.
     pub fires: Option<(bool, TriggerEvent)>,
     pub variables: Vec<Variable>,
+    /// What variables are at first, for SET variable = DEFAULT.
+    pub defaults: Vec<(usize, Computed)>,
     pub cursors: Vec<CursorSpec>,
     pub blocks: Vec<Names>,
     pub labels: Vec<Label>,
@@ -44,6 +46,7 @@ impl ProgramScope {
             kind,
             fires,
             variables: Vec::new(),
+            defaults: Vec::new(),
             cursors: Vec::new(),
             blocks: vec![Names::default()],
             labels: Vec::new(),

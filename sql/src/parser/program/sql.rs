@@ -88,7 +88,7 @@ impl Parser<'_> {
 
     /// Behind CALL.
     pub(in crate::parser) fn call_of_program(&mut self) -> Result<Call> {
-        let name = self.table_name()?;
+        let name = self.qualified_name()?;
         let mut args = Vec::new();
         if self.take_symbol("(") && !self.take_symbol(")") {
             args = self.list(|parser| {

@@ -264,6 +264,17 @@ impl Parser<'_> {
         scoped || !is_assigned && word(1, &special)
     }
 
+    /// What a variable was declared with, computed anew.
+    fn default_of(&mut self, variable: usize) -> Result<Computed> {
+        let scope = self.scope()?;
+        let declared = scope.defaults.iter().find(|(known, _)| *known == variable).map(|(_, default)| default.clone());
+        let slot = scope.next_slot();
+        Ok(match declared {
+            Some(default) => Computed { slot, ..default },
+            None => Computed { slot, expr: Expr::Literal(Literal::Null), reads: Vec::new() },
+        })
+    }
+
     fn set_step(&mut self, scope: &mut Option<VariableScope>) -> Result<SetStep> {
         let token = self.peek();
         if token.kind == Kind::UserVariable {
@@ -290,7 +301,11 @@ impl Parser<'_> {
                 match found {
                     Some(variable) => {
                         self.assigns()?;
-                        return Ok(SetStep::Local(variable, self.computed()?));
+                        let value = match self.take_word("DEFAULT") {
+                            true => self.default_of(variable)?,
+                            false => self.computed()?,
+                        };
+                        return Ok(SetStep::Local(variable, value));
                     }
                     None => self.at = start,
                 }

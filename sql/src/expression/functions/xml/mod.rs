@@ -52,6 +52,9 @@ fn parsed<'t>(call: &Call<'_>, text: &'t str) -> Result<Option<Tree<'t>>> {
 fn evaluated(call: &Call<'_>, tree: &Tree<'_>, written: &str) -> Result<Value> {
     call.look()?;
     let expr = path::parse(written).map_err(|at| {
+        if written[at..].starts_with('$') {
+            return Error::unsupported("variables in XPath expressions");
+        }
         let rest: String = written[at..].chars().take(20).collect();
         Error::new(1105, b"HY000", format!("XPATH syntax error: '{rest}'"))
     })?;
