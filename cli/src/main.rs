@@ -42,6 +42,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// The arenas of the C library keep much of what sessions have freed.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A MySQL-compatible database server that stores less
 #[derive(Parser)]
 #[command(name = "glassine", version, max_term_width = 100, after_help = EXAMPLES)]

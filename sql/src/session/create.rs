@@ -360,7 +360,15 @@ impl Session {
         let mut kept = set::Kept { rows: Vec::new(), error: None };
         self.define(&Statement::CreateTable(Box::new(made)), false, &mut kept)?;
         let insert = insert_into(create, table, columns, query);
+        // In a transaction that goes on ROLLBACK takes the rows back.
+        let in_bulk = !self.in_transaction();
+        if let Some(own) = self.temporary.get().filter(|_| in_bulk) {
+            own.set_unfinished(own.table(database, WHILE_SELECTED));
+        }
         let result = self.run_given(&insert, more, sink);
+        if let Some(own) = self.temporary.get() {
+            own.set_unfinished(None);
+        }
         let failed = result.is_err() || self.state.error_count.get() > 0;
         if let Some(own) = self.temporary.get() {
             match failed {
@@ -369,8 +377,13 @@ impl Session {
             }
         }
         self.forget_plans();
-        result
+        result.map_err(|error| under_name(error, WHILE_SELECTED, name))
     }
+}
+
+/// An error that tells the name which a statement has given its table, and not the one that the table had meanwhile.
+fn under_name(error: Error, meanwhile: &str, name: &str) -> Error {
+    Error { message: error.message.replace(meanwhile, name), ..error }
 }
 
 impl Session {
@@ -481,7 +494,7 @@ impl Session {
             Ok(()) => give_name(&own, database, &unnamed, name),
             Err(error) => {
                 let _ = own.drop_table(database, &unnamed);
-                Err(error)
+                Err(under_name(error, &unnamed, name))
             }
         };
         self.change_names();

@@ -102,6 +102,8 @@ type Name = (Box<str>, Box<str>);
 pub struct TemporaryTables {
     engine: Arc<Engine>,
     tables: Mutex<FxHashMap<Name, Arc<Table>>>,
+    /// One that may be filled in bulk.
+    unfinished: Mutex<Option<Arc<Table>>>,
 }
 
 impl std::fmt::Debug for TemporaryTables {
@@ -308,7 +310,11 @@ impl Inner {
 impl Engine {
     /// The temporary tables of a new session: none yet.
     pub fn temporary_tables(self: &Arc<Self>) -> Arc<TemporaryTables> {
-        Arc::new(TemporaryTables { engine: self.clone(), tables: Mutex::new(Rank::Leaf, FxHashMap::default()) })
+        Arc::new(TemporaryTables {
+            engine: self.clone(),
+            tables: Mutex::new(Rank::Leaf, FxHashMap::default()),
+            unfinished: Mutex::new(Rank::Leaf, None),
+        })
     }
 
     /// The temporary tables of all sessions.
@@ -347,6 +353,18 @@ impl TemporaryTables {
         let table = self.engine.inner.make_temporary_table(&definition)?;
         self.put(table.clone());
         Ok(table)
+    }
+
+    /// A table may be filled in bulk, see [`super::Trx::fill_unfinished`], until this is said of another or of none. No
+    /// rollback takes these rows back: so it is a new table, which goes if the statement that fills it fails, and no
+    /// transaction is open that could be rolled back later.
+    pub fn set_unfinished(&self, table: Option<Arc<Table>>) {
+        *self.unfinished.lock() = table;
+    }
+
+    /// Whether that was said of a table.
+    pub(super) fn is_unfinished(&self, table: &Arc<Table>) -> bool {
+        self.unfinished.lock().as_ref().is_some_and(|unfinished| Arc::ptr_eq(unfinished, table))
     }
 
     /// Renames a table; the new name is free.

@@ -103,7 +103,7 @@ pub struct Trx {
     metadata_wait_timeout: Duration,
     pub(super) changes_read_only: bool,
     pub(super) counts: Counts,
-    temporary: Option<Arc<TemporaryTables>>,
+    pub(super) temporary: Option<Arc<TemporaryTables>>,
     /// A table that is being created, which no name leads other sessions to yet.
     pub(super) unfinished: Option<Arc<Table>>,
     pub(super) foreign_key_checks: bool,

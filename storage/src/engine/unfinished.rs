@@ -122,7 +122,7 @@ impl Drop for UnfinishedTable {
     }
 }
 
-/// The rows of an unfinished table that has none yet. They are sorted for each index, and its trees are built when all are
+/// The rows of an unfinished table, or of a temporary one, that has none yet. They are sorted for each index, and its trees are built when all are
 /// there: so a key that is there twice is found in [`UnfinishedRows::finish`]. Whoever drops it before that, or gets an error,
 /// drops the table too.
 pub struct UnfinishedRows<'t> {
@@ -133,9 +133,13 @@ pub struct UnfinishedRows<'t> {
 }
 
 impl Trx {
-    /// Begins to fill the table of [`Trx::set_unfinished_table`] in bulk; `None` for any other, and for one in partitions.
+    /// Begins to fill the table of [`Trx::set_unfinished_table`] or [`super::TemporaryTables::set_unfinished`] in bulk; `None` for
+    /// any other, and for one in partitions.
     pub fn fill_unfinished<'t>(&self, table: &'t Arc<Table>) -> Option<UnfinishedRows<'t>> {
-        let is_it = self.unfinished.as_ref().is_some_and(|unfinished| Arc::ptr_eq(unfinished, table));
+        let is_it = match table.is_temporary() {
+            true => self.temporary.as_ref().is_some_and(|own| own.is_unfinished(table)),
+            false => self.unfinished.as_ref().is_some_and(|unfinished| Arc::ptr_eq(unfinished, table)),
+        };
         if !is_it || table.is_partitioned() {
             return None;
         }
