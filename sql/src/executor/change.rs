@@ -600,7 +600,7 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
     updater.triggers = plan.triggers.as_deref();
     updater.stored = std::mem::take(&mut environment.scratch.borrow_mut().stored);
     let mut changes = Changes::default();
-    let level = Level::new(environment, &plan.select.subqueries);
+    let level = Level::of(environment, &plan.select);
     let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
     let zone = context.zone;
     let table = &plan.table;
@@ -642,7 +642,7 @@ pub fn delete(environment: &Environment<'_>, plan: &DeletePlan, outer_context: &
     let strict_change = assign_mode(outer_context, plan.ignore) == AssignMode::Strict;
     let outer_context = &EvalContext { strict_change, ignores: plan.ignore, ..*outer_context };
     let mut changes = Changes::default();
-    let level = Level::new(environment, &plan.select.subqueries);
+    let level = Level::of(environment, &plan.select);
     let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
     let collect_first = !plan.select.subqueries.is_empty() || plan.triggers.is_some();
     let (table, zone) = (&plan.table, context.zone);

@@ -66,7 +66,7 @@ pub fn update(
 ) -> Result<Changes> {
     let mode = assign_mode(outer_context, plan.ignore);
     let strict_change = mode == AssignMode::Strict;
-    let level = Level::new(environment, &plan.select.subqueries);
+    let level = Level::of(environment, &plan.select);
     let context = &EvalContext {
         subqueries: Some(&level),
         lists: Some(&level.lists),
@@ -136,7 +136,7 @@ pub fn delete(
     outer_context: &EvalContext<'_>,
 ) -> Result<Changes> {
     let strict_change = assign_mode(outer_context, plan.ignore) == AssignMode::Strict;
-    let level = Level::new(environment, &plan.select.subqueries);
+    let level = Level::of(environment, &plan.select);
     let context = &EvalContext {
         subqueries: Some(&level),
         lists: Some(&level.lists),

@@ -74,10 +74,11 @@ use crate::expression::{Comparison, Datum, EvalContext, Expr, Fields, Subqueries
 use crate::information_schema::Facts;
 use crate::instance::Instance;
 use crate::key_table::KeyTable;
-use crate::planner::SubqueryPlan;
+use crate::planner::explain_tree::shown;
 use crate::planner::keys::KeyRanges;
 use crate::planner::profile::Profile;
 use crate::planner::returning::Returning;
+use crate::planner::{SelectPlan, SubqueryPlan};
 use crate::row_log::RowLog;
 
 /// What all plans of one statement share.
@@ -187,6 +188,8 @@ struct ScalarValues {
 pub struct Level<'a> {
     pub environment: &'a Environment<'a>,
     pub subqueries: &'a [SubqueryPlan],
+    /// The query, unless it is one of values alone.
+    query: Option<&'a SelectPlan>,
     results: RefCell<Vec<Option<Rows>>>,
     values: RefCell<ScalarValues>,
     /// Where their keys are made.
@@ -205,7 +208,12 @@ impl<'a> Level<'a> {
         let account = RefCell::new(environment.memory.account());
         let (results, values, sets) = (RefCell::default(), RefCell::default(), RefCell::default());
         let key = Cell::default();
-        Level { environment, subqueries, results, values, key, sets, account, lists: Lists::default() }
+        Level { environment, subqueries, query: None, results, values, key, sets, account, lists: Lists::default() }
+    }
+
+    /// The level of a query.
+    pub fn of(environment: &'a Environment<'a>, query: &'a SelectPlan) -> Level<'a> {
+        Level { query: Some(query), ..Level::new(environment, &query.subqueries) }
     }
 
     /// Runs a subquery, calling `visit` for its rows.
@@ -298,6 +306,10 @@ impl<'a> Level<'a> {
 }
 
 impl Subqueries for Level<'_> {
+    fn text(&self, expr: &Expr) -> Option<String> {
+        self.query.map(|query| shown(expr, query))
+    }
+
     fn scalar(&self, query: usize, column: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Value> {
         let mut key = self.key.take();
         let is_kept = self.write_key(query, column, context, outer, &mut key)?;

@@ -156,7 +156,7 @@ fn run_select(
     outer_context: &EvalContext<'_>,
     visit: &mut dyn FnMut(&[Value]) -> Result<bool>,
 ) -> Result<()> {
-    let level = Level::new(environment, &plan.subqueries);
+    let level = Level::of(environment, plan);
     let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
     let (offset, left) = limits(plan.limit.as_ref(), context)?;
     if left == 0 && !plan.calc_found_rows {
@@ -282,7 +282,7 @@ pub fn run_stored(
     outer_context: &EvalContext<'_>,
     visit: &mut dyn FnMut(&Row),
 ) -> Result<()> {
-    let level = Level::new(environment, &plan.subqueries);
+    let level = Level::of(environment, plan);
     let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
     let (mut offset, mut left) = limits(plan.limit.as_ref(), context)?;
     let mut found = 0;

@@ -217,6 +217,10 @@ pub trait Subqueries {
     ) -> Result<f64> {
         Err(Error::unsupported("MATCH ... AGAINST here"))
     }
+    /// An expression of the query with the names of what it reads, if they are known.
+    fn text(&self, _expr: &Expr) -> Option<String> {
+        None
+    }
     /// Calls `visit` with each row until it returns false.
     fn rows(
         &self,

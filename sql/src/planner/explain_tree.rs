@@ -69,6 +69,39 @@ impl Names for NamesOf<'_> {
     }
 }
 
+/// The same with the names of databases, in quotes.
+struct FullNamesOf<'p>(NamesOf<'p>);
+
+impl Names for FullNamesOf<'_> {
+    fn column(&self, slot: usize) -> String {
+        let plan = self.0.0;
+        let Some((source, column)) = plan.slots.get(slot) else { return self.0.column(slot) };
+        let source = &plan.sources[*source as usize];
+        let column = source.columns.get(*column as usize).map_or("", |column| &column.name);
+        let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+        let names = [&*source.database, &*source.alias, column];
+        names.iter().filter(|name| !name.is_empty()).map(|name| quoted(name)).collect::<Vec<_>>().join(".")
+    }
+
+    fn aggregate(&self, number: usize) -> String {
+        let calls = self.0.0.group.as_ref().map(|group| &group.aggregates);
+        calls.and_then(|calls| calls.get(number)).map_or("...".into(), |call| aggregate(call, self))
+    }
+
+    fn window(&self, number: usize) -> String {
+        self.0.window(number)
+    }
+
+    fn subquery(&self, number: usize) -> String {
+        self.0.subquery(number)
+    }
+}
+
+/// An expression of a query, as messages show it.
+pub fn shown(expr: &Expr, plan: &SelectPlan) -> String {
+    display::text(expr, &FullNamesOf(NamesOf(plan)))
+}
+
 fn aggregate(call: &AggregateCall, names: &dyn Names) -> String {
     let args: Vec<String> = call.args.iter().map(|arg| display::text(arg, names)).collect();
     let distinct = if call.distinct { "distinct " } else { "" };
