@@ -310,7 +310,7 @@ fn an_entry_that_answers_a_shared_read_is_locked_in_place_of_its_row() {
     let world = World::new();
     let mut reader = world.begin(Isolation::RepeatableRead);
     let columns = ColumnSet::first(2);
-    let mut read = |trx: &mut Trx, mode| world.scan_columns(trx, 1, (15, 35, false), mode, columns);
+    let read = |trx: &mut Trx, mode| world.scan_columns(trx, 1, (15, 35, false), mode, columns);
     assert_eq!(read(&mut reader, ReadMode::SHARED).unwrap(), [20, 30]);
     // What the entry does not have may change; what it has may not, nor may the row go.
     let mut writer = world.begin(Isolation::RepeatableRead);

@@ -222,13 +222,16 @@ fn files_of(disk: &SimDisk, table: &str) -> Vec<String> {
 /// The body of each id, in all partitions.
 type Bodies = BTreeMap<u64, u8>;
 
+/// What a transaction has made of rows; None = it has deleted one.
+type Own = BTreeMap<u64, Option<u8>>;
+
 /// Transactions that go on between the steps of a statement that writes the partitions anew. Each changes rows that no other
 /// has changed, so that none waits.
 struct Writers {
     engine: Arc<Engine>,
     random: Random,
     committed: Bodies,
-    open: Vec<(Trx, Arc<Table>, BTreeMap<u64, Option<u8>>)>,
+    open: Vec<(Trx, Arc<Table>, Own)>,
     steps: u64,
 }
 

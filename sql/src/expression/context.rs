@@ -270,6 +270,12 @@ pub struct EvalContext<'a> {
 }
 
 impl<'a> EvalContext<'a> {
+    /// An expression as messages show it, with the names of what it reads as far as they are known.
+    #[cold]
+    pub fn text(&self, expr: &Expr) -> String {
+        self.subqueries.and_then(|query| query.text(expr)).unwrap_or_else(|| expr.to_string())
+    }
+
     /// A context with MySQL's defaults, in UTC.
     pub fn new(session: &'a dyn SessionState, warnings: &'a Warnings) -> EvalContext<'a> {
         EvalContext {

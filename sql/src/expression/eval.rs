@@ -254,10 +254,7 @@ impl Expr {
     fn fault<'a>(&self, fault: Fault, context: &EvalContext<'_>) -> Result<Datum<'a>> {
         match fault {
             Fault::DivisionByZero => arithmetic::division_by_zero(context),
-            Fault::OutOfRange(kind) => {
-                let text = context.subqueries.and_then(|query| query.text(self));
-                Err(Error::out_of_range(kind, &text.unwrap_or_else(|| self.to_string())))
-            }
+            Fault::OutOfRange(kind) => Err(Error::out_of_range(kind, &context.text(self))),
         }
     }
 }

@@ -365,7 +365,9 @@ impl Session {
         if let Some(own) = self.temporary.get().filter(|_| in_bulk) {
             own.set_unfinished(own.table(database, WHILE_SELECTED));
         }
+        self.to_be_named = Some(name.as_str().into());
         let result = self.run_given(&insert, more, sink);
+        self.to_be_named = None;
         if let Some(own) = self.temporary.get() {
             own.set_unfinished(None);
         }
@@ -377,7 +379,15 @@ impl Session {
             }
         }
         self.forget_plans();
-        result.map_err(|error| under_name(error, WHILE_SELECTED, name))
+        result
+    }
+
+    /// An error of a statement that fills a temporary table, which tells the name that this is to have.
+    pub(super) fn of_named(&self, error: Error) -> Error {
+        match &self.to_be_named {
+            Some(name) => under_name(error, WHILE_SELECTED, name),
+            None => error,
+        }
     }
 }
 

@@ -199,6 +199,8 @@ pub struct Session {
     locked: Option<crate::table_locks::LockedTables>,
     /// The table that the open transaction creates and fills.
     creating: Option<Box<storage::UnfinishedTable>>,
+    /// The name that a temporary table is to have which is being filled under another.
+    to_be_named: Option<Box<str>>,
     /// FLUSH TABLES WITH READ LOCK.
     has_read_lock: bool,
     /// SET TRANSACTION for the next transaction alone.
@@ -304,6 +306,7 @@ impl Session {
             wants_shutdown: false,
             locked: None,
             creating: None,
+            to_be_named: None,
             has_read_lock: false,
             next_transaction: transaction::Characteristics::default(),
             plans: Plans::default(),
@@ -632,6 +635,7 @@ impl Session {
         if error.code == 0 {
             return; // It has been answered already.
         }
+        let error = self.of_named(error);
         self.state.error_count.set(self.state.error_count.get() + 1);
         self.state.row_count.set(-1);
         if !self.warnings.ends_with(&error) {

@@ -134,7 +134,7 @@ fn number(call: &Call<'_>, index: usize) -> Result<Option<Number>> {
 }
 
 fn out_of_range<'a>(call: &Call<'a>, kind: &str, name: &str) -> Result<Datum<'a>> {
-    let args: Vec<String> = call.args.iter().map(|arg| arg.to_string()).collect();
+    let args: Vec<String> = call.args.iter().map(|arg| call.context.text(arg)).collect();
     Err(Error::out_of_range(kind, &format!("{name}({})", args.join(","))))
 }
 
