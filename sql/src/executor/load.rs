@@ -67,7 +67,8 @@ fn load_lines(
         loader.doubt(Error::no_default(&plan.insert.table.columns[*column].name))?;
     }
     if let Some(rows) = &plan.xml {
-        loader.elements(rows, XmlReader::new(pieces, bytes_max))?;
+        let is_interrupted = || context.session.is_interrupted();
+        loader.elements(rows, XmlReader::new(pieces, bytes_max, &is_interrupted))?;
         return Ok(loader.inserter.changes);
     }
     let mut reader = TextReader::new(pieces, &plan.format, bytes_max);
@@ -130,12 +131,11 @@ impl Loader<'_> {
     /// Inserts the rows of an XML file.
     fn elements(&mut self, rows: &XmlRows, mut reader: XmlReader<'_>) -> Result<()> {
         let (plan, context) = (self.plan, self.context);
-        let is_interrupted = || context.session.is_interrupted();
         let mut to_skip = plan.skipped_lines;
         let mut read = 0u64;
-        while reader.next_row(&rows.tag, &is_interrupted)? {
+        while reader.next_row(&rows.tag)? {
             read += 1;
-            if read.is_multiple_of(INTERRUPT_EVERY) && is_interrupted() {
+            if read.is_multiple_of(INTERRUPT_EVERY) && context.session.is_interrupted() {
                 return Err(Error::interrupted());
             }
             if to_skip > 0 {

@@ -20,9 +20,6 @@
 use super::text_reader::Pieces;
 use crate::error::{Error, Result};
 
-/// How many tags are read between two looks at whether the statement was killed.
-const INTERRUPT_EVERY: u32 = 1024;
-
 struct Named {
     /// Of the element that it belongs to.
     level: u32,
@@ -40,7 +37,8 @@ pub struct XmlReader<'a> {
     values: Vec<Named>,
     bytes: usize,
     bytes_max: usize,
-    tags: u32,
+    /// Asked before each piece, so that a file of comments alone ends, too, where the statement is killed.
+    is_interrupted: &'a dyn Fn() -> bool,
 }
 
 /// How a tag ends.
@@ -55,7 +53,7 @@ enum End {
 
 impl<'a> XmlReader<'a> {
     /// `bytes_max`: of the values of a row.
-    pub fn new(pieces: &'a mut dyn Pieces, bytes_max: usize) -> XmlReader<'a> {
+    pub fn new(pieces: &'a mut dyn Pieces, bytes_max: usize, is_interrupted: &'a dyn Fn() -> bool) -> XmlReader<'a> {
         XmlReader {
             pieces,
             buffer: Vec::new(),
@@ -65,17 +63,13 @@ impl<'a> XmlReader<'a> {
             values: Vec::new(),
             bytes: 0,
             bytes_max,
-            tags: 0,
+            is_interrupted,
         }
     }
 
     /// Reads up to the end of the next element of this name; false: there is none.
-    pub fn next_row(&mut self, row: &[u8], is_interrupted: &dyn Fn() -> bool) -> Result<bool> {
+    pub fn next_row(&mut self, row: &[u8]) -> Result<bool> {
         loop {
-            self.tags = self.tags.wrapping_add(1);
-            if self.tags.is_multiple_of(INTERRUPT_EVERY) && is_interrupted() {
-                return Err(Error::interrupted());
-            }
             let Some(byte) = self.next()? else { return Ok(false) };
             if byte != b'<' || self.pass_over()? {
                 continue;
@@ -294,6 +288,9 @@ impl<'a> XmlReader<'a> {
             if self.is_drained {
                 return Ok(None);
             }
+            if (self.is_interrupted)() {
+                return Err(Error::interrupted());
+            }
             self.buffer.drain(..self.at);
             self.at = 0;
             self.is_drained = !self.pieces.read(&mut self.buffer)?;
@@ -320,9 +317,9 @@ mod tests {
 
     fn rows(text: &str, piece: usize) -> Vec<[Option<String>; 2]> {
         let mut crumbs = Crumbs(text.as_bytes(), piece);
-        let mut reader = XmlReader::new(&mut crumbs, 1000);
+        let mut reader = XmlReader::new(&mut crumbs, 1000, &|| false);
         let mut rows = Vec::new();
-        while reader.next_row(b"row", &|| false).unwrap() {
+        while reader.next_row(b"row").unwrap() {
             let value =
                 |name: &str| reader.value(name.as_bytes()).map(|value| String::from_utf8(value.to_vec()).unwrap());
             rows.push([value("a"), value("b")]);
@@ -356,7 +353,17 @@ mod tests {
     fn a_row_has_an_end_to_its_bytes() {
         let text = format!("<row><a>{}</a></row>", "x".repeat(2000));
         let mut crumbs = Crumbs(text.as_bytes(), 100);
-        let mut reader = XmlReader::new(&mut crumbs, 1000);
-        assert!(reader.next_row(b"row", &|| false).is_err());
+        let mut reader = XmlReader::new(&mut crumbs, 1000, &|| false);
+        assert!(reader.next_row(b"row").is_err());
+    }
+
+    #[test]
+    fn a_comment_without_end_is_left_when_the_statement_is_killed() {
+        let text = format!("<!-- {}", "x".repeat(2000));
+        let (mut crumbs, asked) = (Crumbs(text.as_bytes(), 100), std::cell::Cell::new(0));
+        let is_interrupted = || asked.replace(asked.get() + 1) == 3;
+        let mut reader = XmlReader::new(&mut crumbs, 1000, &is_interrupted);
+        assert_eq!(reader.next_row(b"row").map_err(|error| error.code), Err(Error::interrupted().code));
+        assert_eq!(crumbs.0.len(), text.len() - 300);
     }
 }
