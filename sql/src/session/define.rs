@@ -54,7 +54,10 @@ impl Session {
                 self.release_implied(statement);
             }
             false if self.only_reads() => return Err(Error::read_only_transaction()),
-            false => self.use_temporary_tables(),
+            false => {
+                self.check_model_locked(statement)?;
+                self.use_temporary_tables();
+            }
         }
         let entered = commits && !only_own && self.enter_change()?;
         let renames = match commits {

@@ -426,6 +426,17 @@ impl Session {
         Ok(())
     }
 
+    /// Whether LOCK TABLES allows a temporary table to be like another table.
+    pub(super) fn check_model_locked(&self, statement: &Statement) -> Result<()> {
+        let (Some(locked), Statement::CreateTable(create)) = (&self.locked, statement) else { return Ok(()) };
+        let Some(model) = &create.like else { return Ok(()) };
+        let database = database_of(model, self.state.database.as_deref())?;
+        match self.trx_options().temporary_table(database, &model.name) {
+            Some(_) => Ok(()),
+            None => locked.check_definition(database, &model.name, TableUse::Read),
+        }
+    }
+
     /// Whether a statement of definition concerns the session's own temporary tables, and nothing that others see.
     pub(super) fn concerns_own_tables(&self, statement: &Statement) -> bool {
         let tables: Vec<&TableName> = match statement {
