@@ -360,6 +360,67 @@ fn who_locks_rows_by_an_index_lets_their_holder_change_them() {
     assert_eq!(change(&world, &mut holder, 20, 50, 40), Done);
 }
 
+/// Each value of k begins with four rows. Threads count the rows of a value by entries alone, and take one away where there
+/// are two. None takes the last one, whoever else counts.
+#[test]
+fn who_has_counted_entries_finds_them_until_it_ends() {
+    let config = Config { pool_bytes: 512 * 16384, log_bytes: 8 << 20, background_threads: true, ..Config::tiny() };
+    let engine = engine(config);
+    let table = engine.table("d", "t").unwrap();
+    let world = World { engine, table };
+    let mut trx = world.begin(Isolation::RepeatableRead);
+    for id in 0..24 {
+        assert_eq!(world.insert(&mut trx, id, id / 4, id), Done);
+    }
+    trx.commit().unwrap();
+    let taken = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (world, taken) = (&world, &taken);
+            scope.spawn(move || {
+                let mut random = Random::new(300 + thread);
+                for _ in 0..500 {
+                    let options = TrxOptions { lock_wait_timeout: Duration::from_secs(20), ..TrxOptions::default() };
+                    let mut trx = world.engine.begin(options);
+                    match count_and_take(world, &mut trx, &mut random) {
+                        Ok(took) => {
+                            trx.commit().unwrap();
+                            taken.fetch_add(u64::from(took), Ordering::Relaxed);
+                        }
+                        Err(Error::Deadlock) => trx.rollback().unwrap(),
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            });
+        }
+    });
+    assert!(taken.into_inner() > 50, "some are taken");
+    let report = world.engine.check().unwrap();
+    assert!(report.is_clean(), "{:#?}", report.errors);
+}
+
+fn count_and_take(world: &World, trx: &mut Trx, random: &mut Random) -> Result<bool, Error> {
+    let k = random.below(6) as u32;
+    let reverse = random.chance(2);
+    let ids = world.scan_columns(trx, 1, (k, k, reverse), ReadMode::SHARED, ColumnSet::first(2))?;
+    assert!(!ids.is_empty(), "the last row of {k} is gone");
+    let takes = ids.len() > 1 && random.chance(2);
+    // One that was counted goes, or any comes.
+    let id = if takes { ids[random.below(ids.len() as u64) as usize] } else { random.below(24) as u32 };
+    let (mut row, key) = (Row::new(), id.to_be_bytes());
+    if !trx.get(&world.table, 0, &[Some(&key)], ReadMode::EXCLUSIVE, &ColumnSet::first(3), &mut row)? {
+        let values = [id, k, id].map(u32::to_be_bytes);
+        trx.insert(&world.table, &values.each_ref().map(|value| Some(&value[..])))?;
+    } else if takes && random.chance(2) {
+        trx.delete(&world.table, &row)?;
+    } else if takes {
+        trx.update(&world.table, &row, &[(1, Some(&(1000 + id).to_be_bytes()))])?;
+    } else if number(&row, 1) >= 1000 {
+        trx.update(&world.table, &row, &[(1, Some(&k.to_be_bytes()))])?;
+    }
+    Ok(takes)
+}
+
 #[test]
 fn nowait_and_skip_locked() {
     let world = World::new();
