@@ -26,7 +26,8 @@ pub fn document(call: &Call<'_>, index: usize) -> Result<Option<Json>> {
     let is_long = matches!(&value, Datum::Bytes(bytes) | Datum::Json(bytes) if bytes.len() >= LONG_BYTES);
     let gives_up = || call.context.session.is_interrupted();
     let document = json::document_unless(value, call.arg_type(index), (index + 1, call.name), &gives_up);
-    if is_long {
+    // One that was given up is no damaged one.
+    if is_long || document.is_err() {
         call.look()?;
     }
     document
