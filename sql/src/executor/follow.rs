@@ -3,6 +3,7 @@
 //! A cascade belongs to no statement's plan: expressions are bound here for each table that is changed, and kept for the
 //! next row. They see no session, since what a generated column may call depends on none; moments are in UTC.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use format::value::Value;
@@ -73,7 +74,7 @@ impl SessionState for Nobody {
 /// The rules of tables, by their columns.
 #[derive(Default)]
 struct Following {
-    known: Mutex<Vec<(Box<[Column]>, RowRules)>>,
+    known: Mutex<Vec<(Box<[Column]>, Arc<RowRules>)>>,
 }
 
 fn with_context<T>(run: impl FnOnce(&EvalContext<'_>) -> T) -> T {
@@ -82,38 +83,34 @@ fn with_context<T>(run: impl FnOnce(&EvalContext<'_>) -> T) -> T {
 }
 
 impl Following {
-    /// Runs something with the rules of a table; None: they cannot be bound.
-    fn with_rules<T>(&self, columns: &[Column], run: impl FnOnce(&RowRules) -> T) -> Option<T> {
+    /// The rules of a table; None: they cannot be bound. Whoever has them evaluates beside others.
+    fn rules(&self, columns: &[Column]) -> Option<Arc<RowRules>> {
         let mut known = self.known.lock();
-        let at = match known.iter().position(|(own, _)| **own == *columns) {
-            Some(at) => at,
-            None => {
-                let rules = with_context(|context| RowRules::new(context, columns, &[])).ok()?;
-                if known.len() >= KEPT_MAX {
-                    known.remove(0);
-                }
-                known.push((columns.into(), rules));
-                known.len() - 1
-            }
-        };
-        Some(run(&known[at].1))
+        if let Some((_, rules)) = known.iter().find(|(own, _)| **own == *columns) {
+            return Some(rules.clone());
+        }
+        let rules = Arc::new(with_context(|context| RowRules::new(context, columns, &[])).ok()?);
+        if known.len() >= KEPT_MAX {
+            known.remove(0);
+        }
+        known.push((columns.into(), rules.clone()));
+        Some(rules)
     }
 }
 
 impl Generator for Following {
     fn depending(&self, columns: &[Column], changed: &[usize]) -> Option<Vec<usize>> {
-        self.with_rules(columns, |rules| {
-            let mut found: Vec<usize> = Vec::new();
-            // Each stands behind those that it reads.
-            for one in rules.computed.iter().filter(|one| one.generated) {
-                let mut depends = false;
-                one.expr.for_each_column(&mut |slot| depends |= changed.contains(&slot) || found.contains(&slot));
-                if depends {
-                    found.push(one.column);
-                }
+        let rules = self.rules(columns)?;
+        let mut found: Vec<usize> = Vec::new();
+        // Each stands behind those that it reads.
+        for one in rules.computed.iter().filter(|one| one.generated) {
+            let mut depends = false;
+            one.expr.for_each_column(&mut |slot| depends |= changed.contains(&slot) || found.contains(&slot));
+            if depends {
+                found.push(one.column);
             }
-            found
-        })
+        }
+        Some(found)
     }
 
     fn compute(
@@ -122,21 +119,19 @@ impl Generator for Following {
         wanted: &[usize],
         row: &dyn Fn(usize) -> Option<Vec<u8>>,
     ) -> Option<NewValues> {
+        let rules = self.rules(columns)?;
         let mut values: Vec<Option<Vec<u8>>> = (0..columns.len()).map(row).collect();
-        let computed = self.with_rules(columns, |rules| {
-            with_context(|context| {
-                let target = RowTarget { columns, mode: AssignMode::Lenient, row: 1, context };
-                let mut new = NewValues::new();
-                for one in rules.computed.iter().filter(|one| wanted.contains(&one.column)) {
-                    let mut stored = Stored::default();
-                    target.compute(one, &values, &mut stored).ok()?;
-                    values[one.column] = stored.get(0).map(<[u8]>::to_vec);
-                    new.push((one.column, values[one.column].clone()));
-                }
-                Some(new)
-            })
-        });
-        computed.flatten()
+        with_context(|context| {
+            let target = RowTarget { columns, mode: AssignMode::Lenient, row: 1, context };
+            let mut new = NewValues::new();
+            for one in rules.computed.iter().filter(|one| wanted.contains(&one.column)) {
+                let mut stored = Stored::default();
+                target.compute(one, &values, &mut stored).ok()?;
+                values[one.column] = stored.get(0).map(<[u8]>::to_vec);
+                new.push((one.column, values[one.column].clone()));
+            }
+            Some(new)
+        })
     }
 }
 
