@@ -71,10 +71,13 @@ impl SessionState for Nobody {
     }
 }
 
-/// The rules of tables, by their columns.
+/// The columns of a table, and its rules.
+type Known = (Box<[Column]>, Arc<RowRules>);
+
+/// The rules of the tables that were changed last.
 #[derive(Default)]
 struct Following {
-    known: Mutex<Vec<(Box<[Column]>, Arc<RowRules>)>>,
+    known: Mutex<Vec<Known>>,
 }
 
 fn with_context<T>(run: impl FnOnce(&EvalContext<'_>) -> T) -> T {
